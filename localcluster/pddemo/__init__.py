@@ -1,0 +1,1 @@
+"""The demo: from nothing to a verified PDDeployment on a real Kubernetes, shown with its real output."""
