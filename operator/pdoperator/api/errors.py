@@ -14,6 +14,10 @@ class Invalid(Failure):
         self.message = message
 
 
+class Unsupported(Invalid):
+    """The spec asks for something the API can express but nothing acts on yet: refused, never ignored."""
+
+
 class Conflict(Failure):
     """Someone else wrote first: go again now with fresh state."""
 
