@@ -1,6 +1,6 @@
 """What was read from the workers, as values: a page with a time, or a gap with a reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pdoperator.topology.role import Role
@@ -23,6 +23,7 @@ class PodRef:
     name: str
     uid: str
     restarts: int
+    node: str = field(default="", compare=False)  # where it runs, for messages; no part of its identity
 
 
 @dataclass(frozen=True, slots=True)
