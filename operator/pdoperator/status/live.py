@@ -36,6 +36,7 @@ class Pod:
     waiting_image: str = ""
     unschedulable_message: str = ""  # from the PodScheduled condition
     started: bool = False  # the start-up probe has passed
+    last_exit: str = ""  # how a container of it ended last, e.g. "exit code 137 (OOMKilled)"
 
 
 @dataclass(frozen=True, slots=True)
