@@ -1,0 +1,69 @@
+"""The worker's payload rate at fan-out 4, against what the engine and the machine can do, in interleaved rounds."""
+
+from collections.abc import Callable, Sequence
+
+from pdbench import bare, measure
+from pdbench.measure import Measure
+from pdbench.receivers import HOST, Receiver, engine, running_receivers
+from pdworker.config import Geometry
+from pdworker.kv.pages import runs
+from pdworker.kv.pool import Pool
+from pdworker.transfer.backends.base import Write
+from pdworker.transfer.backends.mooncake import MooncakeEngine
+
+FAN_OUT = 4
+TOKENS = 4096
+ROUNDS = 7
+# DeepSeek-V2-Lite: 27 layers, 512 + 64 wide.
+GEOMETRY = Geometry(layers=27, width=576, dtype="bfloat16", page_size=64)
+
+
+def measures() -> Sequence[Measure]:
+    """GB/s of the worker's own write, and its ratios to the bare engine, to iperf3 and to memcpy."""
+    pages = GEOMETRY.pages(TOKENS)
+    pool = Pool(GEOMETRY, pages=pages)
+    pool.fill(1, range(pages))
+    layer_bytes = pool.layer_bytes()
+    with running_receivers(FAN_OUT, layers=GEOMETRY.layers, layer_bytes=layer_bytes) as receivers:
+        ours, raw = MooncakeEngine(HOST, protocol="tcp"), engine()
+        for address in pool.addresses():
+            ours.register(address, layer_bytes)
+            if raw.register_memory(address, layer_bytes) != 0:
+                raise RuntimeError("the bare engine could not register the pool")
+        plan = _plan(pool, receivers)
+        sides: tuple[Callable[[], float], ...] = (
+            lambda: sum(write.length for write in plan) / ours.write(plan),
+            lambda: bare.submit_and_poll(raw, pool.addresses(), receivers, layer_bytes=layer_bytes),
+            bare.iperf3,
+            bare.memcpy,
+        )
+        rounds = [_round(sides, backwards=bool(number % 2)) for number in range(ROUNDS + 1)][1:]  # the first connects
+    worker, bare_loop, iperf, memcpy = (list(rates) for rates in zip(*rounds, strict=True))
+    return [
+        measure.of("payload.rate", worker, unit="GB/s"),
+        measure.ratio("payload.vs_bare_submit_and_poll", worker, bare_loop),
+        measure.ratio("payload.vs_iperf3_one_stream", worker, iperf),
+        measure.ratio("payload.vs_memcpy", worker, memcpy),
+    ]
+
+
+def _round(sides: Sequence[Callable[[], float]], *, backwards: bool) -> list[float]:
+    """Every side's rate in GB/s, now from the front, now from the back: no side always follows the same one."""
+    rates = [side() / 1e9 for side in (reversed(sides) if backwards else sides)]
+    return rates[::-1] if backwards else rates
+
+
+def _plan(pool: Pool, receivers: Sequence[Receiver]) -> list[Write]:
+    """The writes of one request as the sender makes them: layer by layer, destinations in turn, pages in runs."""
+    pages, item = range(pool.pages), GEOMETRY.item_bytes
+    return [
+        Write(
+            session=receiver.session,
+            source=address + run.source * item,
+            target=receiver.addresses[layer] + run.target * item,
+            length=run.count * item,
+        )
+        for layer, address in enumerate(pool.addresses())
+        for receiver in receivers
+        for run in runs(pages, pages)
+    ]
