@@ -1,0 +1,1 @@
+"""A real Kubernetes on one machine, in a network namespace and a mount namespace of its own."""

@@ -1,10 +1,10 @@
 """What the demo and the cluster tests do alike: install the chart, send requests through a router."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pdcluster.images import Images
 from pddemo.kubernetes import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,21 +13,15 @@ SYSTEM_NAMESPACE = "pd-system"
 RELEASE = "pd-operator"
 
 
-@dataclass(frozen=True, slots=True)
-class Images:
-    """The references of the two images, as the nodes know them."""
-
-    operator: str
-    worker: str
-
-
 def install_chart(cluster: Cluster, images: Images, *extra: str, namespace: str = SYSTEM_NAMESPACE) -> None:
     """Install or upgrade the operator and wait until it is ready. The same values again change nothing."""
     cluster.helm(
         "upgrade", "--install", RELEASE, str(CHART), "--namespace", namespace, "--create-namespace",
         *_image_values("image", images.operator), *_image_values("workerImage", images.worker),
-        *extra, "--wait", "--timeout", "180s",
+        *extra,
     )  # fmt: skip
+    # Not helm's own --wait: interrupted there, it leaves a release that refuses every later upgrade.
+    cluster.kubectl("rollout", "status", f"deployment/{RELEASE}", "-n", namespace, "--timeout=180s", timeout=200)
 
 
 def ensure_namespace(cluster: Cluster, name: str) -> None:

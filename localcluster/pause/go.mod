@@ -1,0 +1,3 @@
+module pdoperator.io/localcluster/pause
+
+go 1.24
