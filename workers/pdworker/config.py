@@ -74,6 +74,7 @@ class Config:
     pool_tokens: int
     bootstrap_timeout_s: float
     waiting_timeout_s: float
+    engine_timeout_s: float
 
     @property
     def pool_pages(self) -> int:
@@ -108,6 +109,8 @@ def read(env: Mapping[str, str]) -> Config:
         # 300 s is the engines' own default for both.
         bootstrap_timeout_s=_integer(env, "PD_BOOTSTRAP_TIMEOUT_SECONDS", default=300),
         waiting_timeout_s=_integer(env, "PD_WAITING_TIMEOUT_SECONDS", default=300),
+        # The user may tune MC_*, and pages of a failed transfer must wait as long; 30 s is the engine's own default.
+        engine_timeout_s=_integer(env, "MC_TRANSFER_TIMEOUT", default=30),
     )
 
 

@@ -45,7 +45,8 @@ class Metrics:
     def transferred(self, metric: TransferMetric) -> None:
         """One request was sent."""
         self._total_mb.observe(metric.total_mib)
-        self._speed.observe(metric.speed_gib_s)
+        if metric.seconds > 0:  # engines don't observe a speed without a duration either
+            self._speed.observe(metric.speed_gib_s)
         self._latency.observe(metric.seconds * 1000)
         self._transfers.inc()
         self._logical.inc(metric.logical_bytes)

@@ -19,7 +19,7 @@ from pdworker import transport
 from pdworker.bootstrap.client import Bootstrap
 from pdworker.bootstrap.registry import HEARTBEAT_SECONDS, Place
 from pdworker.config import Config, Role
-from pdworker.kv.gate import PageGate
+from pdworker.kv.gate import QUARANTINE_MARGIN_SECONDS, PageGate
 from pdworker.kv.pool import Pool
 from pdworker.metrics import Metrics
 from pdworker.reasons import TransferError
@@ -73,7 +73,8 @@ def _data_plane(config: Config, metrics: Metrics, rank: int) -> Plane:
     for address in pool.addresses():
         engine.register(address, pool.layer_bytes())
     factor = ReplicaFactor(mla=True, warn=LOG.warning)
-    return Plane(rank, engine, pool, PageGate(config.pool_pages), factor, metrics)
+    gate = PageGate(config.pool_pages, quarantine_s=config.engine_timeout_s + QUARANTINE_MARGIN_SECONDS)
+    return Plane(rank, engine, pool, gate, factor, metrics)
 
 
 def _transport(config: Config, metrics: Metrics) -> str:

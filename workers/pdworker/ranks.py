@@ -41,7 +41,11 @@ class Rank:
         """A text page of it; None when there is no answer in time: a gap, not an empty page."""
         try:
             async with self.http.get(f"http://rank{path}", timeout=STATE_TIMEOUT) as answer:
-                text = await answer.content.read(MAX_PAGE_BYTES)
+                text = b""
+                async for piece in answer.content.iter_any():  # one read would end with the first piece
+                    text += piece
+                    if len(text) > MAX_PAGE_BYTES:
+                        return None
                 return text.decode() if answer.status == 200 else None  # noqa: PLR2004 -- OK
         except (aiohttp.ClientError, OSError, TimeoutError):
             return None

@@ -46,6 +46,14 @@ class Settings:
         )
 
 
+class SideError(RuntimeError):
+    """One side of a pair could not do its part; the status is the router's answer to its client."""
+
+    def __init__(self, message: str, *, status: int = 502) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 @dataclass(slots=True)
 class Pool:
     """The pods of one role: known by DNS, ready by their own word."""
@@ -123,7 +131,8 @@ class Router:
             await asyncio.gather(*tasks, return_exceptions=True)
             side = tuple(sides)[tasks.index(failed)]
             message = f"{side} {sides[side]}: {failed.exception()}"
-            return web.json_response({"error": {"message": message}}, status=502)
+            status = failure.status if isinstance(failure := failed.exception(), SideError) else 502
+            return web.json_response({"error": {"message": message}}, status=status)
         sent, received = (task.result() for task in tasks)
         return web.json_response(received | {"transfer": _moved(sides, sent["transfer"], received["transfer"])})
 
@@ -132,10 +141,12 @@ class Router:
         try:
             async with self._http.post(target, json=body, timeout=REQUEST_TIMEOUT) as answer:
                 said: dict[str, Any] = await answer.json()
+                status = answer.status
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as wrong:
-            raise RuntimeError(f"no answer: {wrong!r}") from None
+            raise SideError(f"no answer: {wrong!r}") from None
         if "error" in said:
-            raise RuntimeError(str(said["error"]))
+            # A body that a worker refuses is the client's doing; all else is the pair's.
+            raise SideError(str(said["error"]), status=400 if status == 400 else 502)  # noqa: PLR2004 -- bad request
         return said
 
     async def _is_ready(self, host: str) -> bool:
@@ -157,7 +168,7 @@ async def _resolve(service: str, port: int) -> tuple[str, ...]:
     """The addresses behind a headless Service, unready pods among them; none while the name doesn't resolve."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(service, port, type=socket.SOCK_STREAM)
-    except OSError as failed:
+    except (OSError, UnicodeError) as failed:  # a name with a label too long for DNS is a UnicodeError
         LOG.warning("%s doesn't resolve: %s", service, failed)
         return ()
     return tuple(sorted({str(address[0]) for *_, address in found}))[:MAX_PODS]

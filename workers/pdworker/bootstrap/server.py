@@ -30,7 +30,7 @@ async def _register(request: web.Request) -> web.Response:
         row = await request.json()
         place = Place(**{axis: int(row[name]) for axis, name in ROW.items()})
         request.app[REGISTRY].register(place, ip=str(row["rank_ip"]), port=int(row["rank_port"]), now=time.monotonic())
-    except (ValueError, KeyError, TypeError) as wrong:
+    except (ValueError, KeyError, TypeError, OverflowError) as wrong:
         return web.Response(status=400, text=f"not a registration: {wrong!r}")
     return web.Response(text="OK")
 

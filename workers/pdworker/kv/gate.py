@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from pdworker.kv.pages import FreePages
 from pdworker.reasons import Reason, TransferError
 
-# The engine gives up on a write within 10 s (MC_TRANSFER_TIMEOUT): a margin later nothing lands in these pages.
-QUARANTINE_SECONDS = 15.0
+QUARANTINE_MARGIN_SECONDS = 5.0  # what kernels still hold lands after the engine's own deadline
+QUARANTINE_SECONDS = 10.0 + QUARANTINE_MARGIN_SECONDS  # for the deadline that the operator sets (MC_TRANSFER_TIMEOUT)
 LOOK_AGAIN_SECONDS = 0.5  # quarantined pages become free by the clock, not by an event
 
 
 class PageGate:
     """The free pages of this rank's pool, for tasks that can wait."""
 
-    def __init__(self, pages: int) -> None:
+    def __init__(self, pages: int, *, quarantine_s: float = QUARANTINE_SECONDS) -> None:
         self._free = FreePages(pages)
+        self._quarantine_s = quarantine_s
         self._turn = asyncio.Lock()
         self._returned = asyncio.Event()
 
@@ -42,7 +43,7 @@ class PageGate:
 
     def quarantine(self, pages: Iterable[int]) -> None:
         """Pages whose transfer failed: nobody gets them until the engine has surely given up."""
-        self._free.quarantine(pages, until=time.monotonic() + QUARANTINE_SECONDS)
+        self._free.quarantine(pages, until=time.monotonic() + self._quarantine_s)
 
     async def _wait_a_while(self) -> None:
         try:

@@ -3,6 +3,7 @@
 torch lives here alone.
 """
 
+import struct
 import zlib
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ import torch
 
 from pdworker.config import Geometry
 
+_MARK = struct.Struct(">QHI")  # room, layer, position: what makes a page unlike every other
 # fp8 is kept as bytes: torch 1.13 has no fp8 type, and nothing here computes with it.
 TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "fp8_e4m3": torch.uint8}
 INTEGERS = {1: torch.int8, 2: torch.int16}  # the same bytes, seen as integers: a pattern must not pass through rounding
@@ -40,11 +42,18 @@ class Pool:
         return self.pages * self.geometry.item_bytes
 
     def fill(self, room: int, pages: Sequence[int]) -> None:
-        """Write the KV of a request into its pages: a ramp that starts elsewhere by room, layer and position."""
+        """Write the KV of a request into its pages: a ramp, and before it which page of which request this is.
+
+        The ramp alone would not do: elements of one byte know 256 of them, and a page that another request left behind
+        would pass for this one's now and then.
+        """
+        size = self.geometry.item_bytes
         for layer, view in enumerate(self._integers):
             for position, page in enumerate(pages):
                 start = (room * 1_000_003 + layer * 8_191 + position * 131) & self._start_mask
                 torch.add(self._ramp, start, out=view[page])
+                mark = _MARK.pack(room, layer, position)[:size]
+                self._bytes[layer][page * size : page * size + len(mark)] = mark
 
     def checksums(self, pages: Sequence[int]) -> list[list[int]]:
         """CRC-32 of every page, [layer][position]: it finds every single flipped bit and every burst up to 32 bits."""

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 
 from pdworker.bootstrap.client import Bootstrap
-from pdworker.bootstrap.messages import Registration, TransferInfo
+from pdworker.bootstrap.messages import Done, Registration, TransferInfo
 from pdworker.kv.gate import PageGate
 from pdworker.kv.pool import Pool
 from pdworker.metrics import Metrics
@@ -60,12 +60,14 @@ class Receiver:
     async def receive(self, room: int, prompt_tokens: int, bootstrap: Bootstrap, *, seconds: float) -> int:
         """Receive one request's KV; the bytes that arrived and are what was sent.
 
+        All its waits share one deadline, or they would add up to more than anybody waits for the answer.
         Raises TransferError, counted. Pages that a failed transfer may still write to are quarantined.
         """
+        end = time.monotonic() + seconds
         try:
             pages = await self._gate.take(self._geometry.pages(prompt_tokens), seconds=seconds)
             try:
-                wire_bytes = await self._receive_into(pages, room, bootstrap, seconds=seconds)
+                wire_bytes = await self._receive_into(pages, room, bootstrap, end=end)
             except BaseException:
                 self._gate.quarantine(pages)
                 raise
@@ -83,19 +85,19 @@ class Receiver:
             await peer.close()
         await self._http.close()
 
-    async def _receive_into(self, pages: tuple[int, ...], room: int, bootstrap: Bootstrap, *, seconds: float) -> int:
-        sources = await self._sources(bootstrap, seconds=seconds)
-        for dummy in sources.dummies:
-            peer = await self._peer(bootstrap, dummy, seconds=seconds)
-            await peer.announce(TransferInfo(room, [], sources.required_destinations, is_dummy=True))
-        real = await self._peer(bootstrap, sources.real, seconds=seconds)
-        waiting = asyncio.create_task(real.done(room, seconds=seconds))
+    async def _receive_into(self, pages: tuple[int, ...], room: int, bootstrap: Bootstrap, *, end: float) -> int:
+        sources = await self._sources(bootstrap, seconds=_left(end))
+        told: list[Peer] = []
         try:
-            await real.announce(TransferInfo(room, list(pages), sources.required_destinations, is_dummy=False))
-            done = await waiting
+            for dummy in sources.dummies:
+                told.append(await self._peer(bootstrap, dummy, seconds=_left(end)))
+                await told[-1].announce(TransferInfo(room, [], sources.required_destinations, is_dummy=True))
+            told.append(await self._peer(bootstrap, sources.real, seconds=_left(end)))
+            info = TransferInfo(room, list(pages), sources.required_destinations, is_dummy=False)
+            done = await _last_word(told[-1], info, seconds=_left(end))
         except BaseException:
-            waiting.cancel()
-            await real.abort(room)
+            for peer in told:  # dummies too: their rooms would stay at the barrier for as long as the connection
+                await peer.abort(room)
             raise
         self._factor.resolve([TransferInfo(room, [], sources.required_destinations, is_dummy=False)])
         if self._factor.value is not None:
@@ -138,6 +140,20 @@ class Receiver:
                 peer = await Peer.connect(host, port, self._registration)
                 self._peers[host, port] = peer
         return peer
+
+
+async def _last_word(peer: Peer, info: TransferInfo, *, seconds: float) -> Done:
+    """Speak up for a room and wait for prefill's last word on it; who waits must be there before the word can be."""
+    waiting = asyncio.create_task(peer.done(info.room, seconds=seconds))
+    try:
+        await peer.announce(info)
+        return await waiting
+    finally:
+        waiting.cancel()
+
+
+def _left(end: float) -> float:
+    return max(0.0, end - time.monotonic())
 
 
 def _different(arrived: list[list[int]], sent: list[list[int]]) -> int:

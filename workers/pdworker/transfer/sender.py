@@ -7,7 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from pdworker.bootstrap import stream
-from pdworker.bootstrap.messages import Abort, Done, Failed, MalformedError, Message, Registration, TransferInfo
+from pdworker.bootstrap.messages import (
+    MAX_FRAME_BYTES,
+    Abort,
+    Done,
+    Failed,
+    MalformedError,
+    Message,
+    Registration,
+    TransferInfo,
+)
 from pdworker.config import Geometry
 from pdworker.kv.gate import PageGate
 from pdworker.kv.pages import runs
@@ -20,6 +29,9 @@ from pdworker.transfer.factor import is_complete
 
 LOG = logging.getLogger(__name__)
 MAX_ROOMS = 4096  # rooms at the barrier; a router's queue is far shorter, so more is a peer gone wrong
+TELL_SECONDS = 10.0  # for a peer that has stopped reading: the others of the room wait behind it
+MAX_FAILED = 1024  # failed rooms remembered for a decode rank that speaks up late
+CHECKSUM_CHARACTERS = 11  # ten digits of a CRC-32 and its comma, in the last word to each destination
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,7 @@ class Sender:
         self._accounting = accounting
         self._metrics = metrics
         self._rooms: dict[int, Room] = {}
+        self._failed: dict[int, Failed] = {}
         # One thread: it interleaves all destinations, and a second would only fight for the engine's I/O thread.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sender")
 
@@ -73,7 +86,7 @@ class Sender:
         try:
             registration = self._checked(await stream.read(reader))
             while (message := await stream.read(reader)) is not None:
-                self._hear(message, registration, writer)
+                await self._hear(message, registration, writer)
         except (MalformedError, OSError) as wrong:
             LOG.warning("connection of a decode rank ended: %s", wrong)
         finally:
@@ -91,10 +104,16 @@ class Sender:
             return await self._send(room, entry, pages=self._geometry.pages(prompt_tokens))
         except TransferError as failed:
             self._metrics.failed(failed.reason)
-            await _tell(entry.destinations.values(), Failed(room, failed.reason, failed.detail[:500]))
+            await self._fail(entry, Failed(room, failed.reason, failed.detail[:500]))
             raise
         finally:
             self._rooms.pop(room, None)
+
+    async def _fail(self, entry: Room, why: Failed) -> None:
+        if len(self._failed) >= MAX_FAILED:
+            self._failed.pop(next(iter(self._failed)))
+        self._failed[why.room] = why
+        await _tell(entry.destinations.values(), why)
 
     def close(self) -> None:
         """End the sending thread; what it is doing is given up with the process."""
@@ -107,24 +126,32 @@ class Sender:
             return None
         for destination in real:
             _check_pages(destination, pages)
+        _check_last_word(pages, self._geometry.layers)
         self._accounting.factor.resolve([destination.info for destination in real])
         if self._accounting.factor.value is not None and not self._accounting.legacy:
             self._metrics.resolves(self._accounting.factor.value)
         own = await self._gate.take(pages, seconds=60)
         loop = asyncio.get_running_loop()
         try:
-            checksums, seconds = await loop.run_in_executor(self._thread, self._move, room, own, real)
+            _check_all_there(entry)
+            checksums, seconds = await loop.run_in_executor(self._thread, self._move, room, entry, own, real)
         except EngineError as failed:
             self._gate.quarantine(own)
             raise TransferError(Reason.ENGINE_ERROR, str(failed)) from None
+        except BaseException:  # whatever else it was, these pages may still be read from
+            self._gate.quarantine(own)
+            raise
         self._gate.give_back(own)
         metric = self._accounting.finished(kv_items=pages, seconds=seconds)
         self._metrics.transferred(metric)
         await _tell(real, Done(room, checksums))
         return metric
 
-    def _move(self, room: int, own: tuple[int, ...], to: list[Destination]) -> tuple[list[list[int]], float]:
+    def _move(
+        self, room: int, entry: Room, own: tuple[int, ...], to: list[Destination]
+    ) -> tuple[list[list[int]], float]:
         """In the sending thread: fill, sum up, write."""
+        _check_all_there(entry)  # again: other rooms were before it in this thread
         self._pool.fill(room, own)
         checksums = self._pool.checksums(own)
         return checksums, self._engine.write(writes(self._pool.addresses(), self._geometry.item_bytes, own, to))
@@ -138,8 +165,10 @@ class Sender:
             raise MalformedError(f"page size, dtype, item bytes, layers: prefill has {ours}, decode {theirs}")
         return other
 
-    def _hear(self, message: Message, registration: Registration, writer: asyncio.StreamWriter) -> None:
+    async def _hear(self, message: Message, registration: Registration, writer: asyncio.StreamWriter) -> None:
         match message:
+            case TransferInfo() if message.room in self._failed:  # it comes too late, and would wait for nothing
+                await _tell([Destination(registration, message, writer)], self._failed[message.room])
             case TransferInfo():
                 self._join(Destination(registration, message, writer))
             case Abort():
@@ -202,6 +231,19 @@ async def _barrier(entry: Room, *, seconds: float) -> None:
         raise TransferError(Reason.BOOTSTRAP_TIMEOUT, detail) from None
 
 
+def _check_all_there(entry: Room) -> None:
+    """A rank that gave up gives its pages to another request soon: nothing may be written to them any more."""
+    if entry.lost:
+        raise TransferError(Reason.PEER_LOST, entry.lost)
+
+
+def _check_last_word(pages: int, layers: int) -> None:
+    needed = pages * layers * CHECKSUM_CHARACTERS + 1024  # the rest of the message is a hundred characters
+    if needed > MAX_FRAME_BYTES:
+        detail = f"checksums of {pages} pages in {layers} layers take {needed} bytes, a message {MAX_FRAME_BYTES}"
+        raise TransferError(Reason.MALFORMED_MESSAGE, detail)
+
+
 def _check_pages(destination: Destination, pages: int) -> None:
     given, pool = destination.info.pages, destination.registration.pool_pages
     if len(given) != pages or len(set(given)) != pages or not all(0 <= page < pool for page in given):
@@ -212,6 +254,7 @@ def _check_pages(destination: Destination, pages: int) -> None:
 async def _tell(destinations: Iterable[Destination], message: Done | Failed) -> None:
     for destination in list(destinations):
         try:
-            await stream.write(destination.writer, message)
-        except OSError as gone:  # it learns of it by the closed connection
+            async with asyncio.timeout(TELL_SECONDS):
+                await stream.write(destination.writer, message)
+        except OSError as gone:  # it learns of it by the closed connection; a timeout is an OSError too
             LOG.warning("decode rank %d is gone: %s", destination.registration.decode_rank, gone)
