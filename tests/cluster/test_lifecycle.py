@@ -42,8 +42,8 @@ def test_a_deleted_child_comes_back(deployed: Place, child: str) -> None:
     deployed.cluster.kubectl("delete", child, "-n", deployed.namespace, "--wait=false")
 
     def back() -> bool:
-        new: str = deployed.cluster.get(kind, name, namespace=deployed.namespace)["metadata"]["uid"]
-        return new != old
+        new = deployed.cluster.get(kind, name, namespace=deployed.namespace)["metadata"]["uid"]
+        return bool(new != old)
 
     until(f"{child} back", back, seconds=30, every=0.5)
 

@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ class Double:
         default_factory=lambda: {"pd_expected_replica_factor": 2, "pd_resolved_replica_factor": 2}
     )
     scrapes: int = 0
+    scraped_at: float = 0.0  # monotonic seconds
 
     def count(self, **increments: float) -> None:
         """Counters go up, all at once: no page shows one without the other."""
@@ -32,6 +34,7 @@ class Double:
     def page(self) -> str:
         """The metrics page."""
         self.scrapes += 1
+        self.scraped_at = time.monotonic()
         labels = f'role="{self.role}",tp_rank="0",cp_rank="0"'
         lines = [f"{name}{{{labels}}} {value}" for name, value in self.series.items()]
         lines.append(f'pd_transport_info{{{labels},backend="Mooncake",transport="TCP"}} 1')

@@ -1,0 +1,76 @@
+"""The schedule of observations: each PDDeployment's workers are scraped once per its interval, apart from reconciling.
+
+Reconcile says what to watch; an observation that changes a verdict asks for a reconcile. So a worker that hangs delays
+nobody's children, and a reconcile in between never scrapes more often than was asked for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pdoperator.controller.queue import Queue
+from pdoperator.observe.scrape import Scraper, Target
+from pdoperator.status.live import Key
+from pdoperator.verify.samples import Gap, Reading
+from pdoperator.verify.verdict import Expectation, Memory, Verdicts, advance
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What is watched for one PDDeployment, as of its last reconcile."""
+
+    expectation: Expectation
+    targets: tuple[Target, ...]
+    interval_seconds: float
+
+
+@dataclass(slots=True)
+class Observer:
+    """Keeps one memory per PDDeployment that exists, and nothing for those that are gone."""
+
+    scraper: Scraper
+    due: Queue[Key]  # of observations, not of reconciles
+    changed: Callable[[Key], None]  # a verdict changed: reconcile
+    scraped: Callable[[str], None]  # counts one result: page, or a gap's reason
+    _watched: dict[Key, Watch] = field(default_factory=dict)
+    _memory: dict[Key, Memory] = field(default_factory=dict)
+
+    def watch(self, key: Key, watch: Watch) -> Verdicts:
+        """Watch this from now on; returns what is known so far."""
+        if key not in self._watched:
+            self.due.add(key)
+        elif watch.targets and not self._watched[key].targets:
+            self.due.add(key)  # the first worker is up: don't let it wait for a whole interval
+        self._watched[key] = watch
+        self._memory[key] = advance(self._memory.get(key), None, watch.expectation)
+        return self._memory[key].verdicts
+
+    def forget(self, key: Key) -> None:
+        """The PDDeployment is gone, or isn't to be verified: drop what was learnt."""
+        self._watched.pop(key, None)
+        self._memory.pop(key, None)
+
+    async def work(self) -> None:
+        """Observe what is due, for ever. Several of these run side by side."""
+        while True:
+            async with self.due.claim() as key:
+                await self._observe(key)
+
+    async def _observe(self, key: Key) -> None:
+        watch = self._watched.get(key)
+        if watch is None:
+            return
+        self.due.add_after(key, watch.interval_seconds)  # from the start: a slow scrape doesn't stretch the interval
+        readings = await self.scraper.scrape(watch.targets)
+        for reading in readings:
+            self.scraped(_result(reading))
+        current = self._watched.get(key)
+        if current is None or current.expectation.uid != watch.expectation.uid:
+            return  # deleted, or another object of the same name, while the scrape ran
+        before = self._memory[key].verdicts
+        self._memory[key] = advance(self._memory[key], readings, current.expectation)
+        if self._memory[key].verdicts != before:
+            self.changed(key)
+
+
+def _result(reading: Reading) -> str:
+    return reading.reason.value if isinstance(reading, Gap) else "page"
