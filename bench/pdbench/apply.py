@@ -4,14 +4,13 @@ import json
 import time
 from collections.abc import Sequence
 
-from tests.support.pddeployments import small
-
 from pdbench import measure
 from pdbench.measure import Measure
 from pdbench.scale import wait
 from pddemo import access
 from pddemo.install import ensure_namespace, install_chart
 from pddemo.kubernetes import Cluster, condition
+from tests.support.pddeployments import small
 
 NAMESPACE = "pd-bench"
 RUNS = 50

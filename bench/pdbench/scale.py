@@ -6,14 +6,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.support.apiserver import Apiserver, running_apiserver
-from tests.support.pddeployments import small
-
 from pdbench import measure
 from pdbench.measure import Measure
 from pdbench.operator_process import OperatorProcess, running_operator
+from tests.support.apiserver import Apiserver, running_apiserver
+from tests.support.crd import install_crd
+from tests.support.pddeployments import small
 
-ROOT = Path(__file__).resolve().parents[2]
 OBJECTS = 100
 CONVERGE_SECONDS = 180  # the bar for a thousand is far below; more is a hang
 REST_SECONDS = 60
@@ -22,9 +21,7 @@ REST_SECONDS = 60
 def measures() -> Sequence[Measure]:
     """Seconds to converge, API writes per object, peak memory, and API writes a minute at rest."""
     with running_apiserver(controllers=False) as server, TemporaryDirectory() as folder:
-        crd = str(ROOT / "crds")
-        server.kubectl("apply", "--server-side", "-f", crd)
-        server.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", crd)
+        install_crd(server)
         with running_operator(server.kubeconfig, log=Path(folder) / "operator.log") as operator:
             wait("the operator's page", lambda: _writes(operator) is not None, seconds=60)
             return _figures(server, operator)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 import yaml
-from tests.cluster.conftest import Place
-from tests.support.expect import becomes, ready
 
 from pddemo.install import ROOT, send_requests
 from pddemo.kubernetes import condition
+from tests.cluster.conftest import Place
+from tests.support.expect import becomes, ready
 
 pytestmark = pytest.mark.cluster
 

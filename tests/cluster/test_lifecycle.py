@@ -4,13 +4,13 @@ import json
 import time
 
 import pytest
+
+from pddemo.install import RELEASE, SYSTEM_NAMESPACE, send_requests
+from pddemo.kubernetes import condition, until
 from tests.cluster.conftest import Place
 from tests.support.expect import becomes, create, pod_uids, ready
 from tests.support.operator_page import api_writes
 from tests.support.pddeployments import small
-
-from pddemo.install import RELEASE, SYSTEM_NAMESPACE, send_requests
-from pddemo.kubernetes import condition, until
 
 pytestmark = pytest.mark.cluster
 

@@ -26,6 +26,7 @@ SCHEMA = {
     "tensor negative": Bad(f"{P}.tensor", -1, f"{P}.tensor"),
     "tensor a fraction": Bad(f"{P}.tensor", 1.5, f"{P}.tensor"),
     "tensor beyond 32 bits": Bad(f"{P}.tensor", 3000000000, f"{P}.tensor"),
+    "tensor above what the API holds": Bad(f"{P}.tensor", 1025, f"{P}.tensor"),
     "tensor absent": Bad(P, {"context": 4}, f"{P}.tensor"),
     "tensor under another name": Bad(D, {"tpSize": 8}, f"{D}.tensor"),
     "context 0": Bad(f"{P}.context", 0, f"{P}.context"),
@@ -38,6 +39,7 @@ SCHEMA = {
     "dtype unknown": Bad("spec.model.kvCacheDtype", "float32", "spec.model.kvCacheDtype"),
     "model name with a line feed": Bad("spec.model.name", "a\nb", "spec.model.name"),
     "model name empty": Bad("spec.model.name", "", "spec.model.name"),
+    "objective as text": Bad("spec.slo", "20GB/s", "spec.slo"),
     "bandwidth no quantity": Bad("spec.slo", {"minBandwidth": "20GB/s"}, "spec.slo.minBandwidth"),
     "half a GPU as a number": Bad(PREFILL_LIMITS, {"nvidia.com/gpu": 0.5}, PREFILL_LIMITS),
     "memory no quantity": Bad(PREFILL_LIMITS, {"memory": "lots"}, PREFILL_LIMITS),
@@ -65,6 +67,10 @@ RULES = {
     "variable of the contract: address": Bad(
         "spec.engine.env", [{"name": "B"}, {"name": "POD_IP", "value": "1.2.3.4"}], "spec.engine.env[1].name",
         "POD_IP is set by the operator and can't be set here",
+    ),
+    "variable of the contract: role": Bad(
+        "spec.engine.env", [{"name": "PD_ROLE", "value": "decode"}], "spec.engine.env[0].name",
+        "PD_ROLE is set by the operator and can't be set here",
     ),
     "half a GPU as text": Bad(
         PREFILL_LIMITS, {"nvidia.com/gpu": "0.5"}, PREFILL_LIMITS, "nvidia.com/gpu 0.5 is not a whole number"),
@@ -126,6 +132,9 @@ UNSUPPORTED = {
     "decode context": _later(f"{D}.context", 2, "context 2 is not supported yet (only 1)"),
     "more ranks than a pod holds": Bad(
         D, {"tensor": 64}, D, "tensor 64 is not supported yet (at most 32): a replica is one pod", unsupported=True),
+    "as many ranks as the API holds": Bad(
+        D, {"tensor": 1024}, D, "tensor 1024 is not supported yet (at most 32): a replica is one pod",
+        unsupported=True),
     "objective": _later("spec.slo", {"minBandwidth": "20G"}, "slo is not supported yet"),
     "Prometheus": _later(
         "spec.verification.source", "Prometheus", "source Prometheus is not supported yet (only Scrape or None)"),

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from pdoperator.cluster.kinds import ALL_KINDS, CHILD_KINDS, PDDEPLOYMENT
 from tests.support.apiserver import Apiserver
 from tests.support.crd import CRD
 from tests.support.operator import eventually
 from tests.support.pddeployments import small
-
-from pdoperator.cluster.kinds import ALL_KINDS, CHILD_KINDS, PDDEPLOYMENT
 
 # By what kubectl would take for it; reading over the API costs milliseconds, starting kubectl a quarter of a second.
 KINDS = {"pdd": PDDEPLOYMENT} | {kind.kind.lower(): kind for kind in ALL_KINDS}
