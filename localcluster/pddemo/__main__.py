@@ -40,6 +40,8 @@ def bring_up() -> Cluster:
     images = step("images", access.ensure_images)
     step("operator", lambda: install_chart(cluster, images))
     step("example", lambda: _apply_example(cluster))
+    # Ready alone may still be that of pods which a new image is about to replace.
+    step("rolled out", lambda: _wait_for(cluster, "Progressing", status="False", seconds=READY_SECONDS))
     step("ready", lambda: _wait_for(cluster, "Ready", seconds=READY_SECONDS))
     step("metrics", lambda: _wait_for(cluster, "MetricsAvailable", seconds=VERDICT_SECONDS))
     sent = step(
@@ -93,13 +95,13 @@ def _apply_example(cluster: Cluster) -> None:
     cluster.kubectl("apply", "-n", NAMESPACE, "-f", str(EXAMPLE))
 
 
-def _wait_for(cluster: Cluster, kind: str, *, seconds: float) -> None:
-    until(f"{kind}=True of {NAME}", lambda: _holds(_pdd(cluster), kind), seconds=seconds)
+def _wait_for(cluster: Cluster, kind: str, *, seconds: float, status: str = "True") -> None:
+    until(f"{kind}={status} of {NAME}", lambda: _reads(_pdd(cluster), kind, status), seconds=seconds)
 
 
-def _holds(pdd: Mapping[str, Any], kind: str) -> bool:
+def _reads(pdd: Mapping[str, Any], kind: str, status: str) -> bool:
     found = condition(pdd, kind)
-    current: bool = found.get("status") == "True" and found.get("observedGeneration") == pdd["metadata"]["generation"]
+    current: bool = found.get("status") == status and found.get("observedGeneration") == pdd["metadata"]["generation"]
     return current
 
 

@@ -88,7 +88,7 @@ def test_more_replicas_leave_the_running_pods_and_the_factor(deployed: Place) ->
 def test_no_decode_pods_is_said_and_nothing_divides_by_zero(deployed: Place) -> None:
     patch = json.dumps({"spec": {"decode": {"replicas": 0}}})
     deployed.cluster.kubectl("patch", "pdd", NAME, "-n", deployed.namespace, "--type=merge", "-p", patch)
-    pdd = becomes(deployed.cluster, NAME, namespace=deployed.namespace, Available="False/NoDecode", Ready="False")
+    pdd = becomes(deployed.cluster, NAME, namespace=deployed.namespace, Available="False/ScaledToZero", Ready="False")
     assert pdd["status"]["topology"]["expectedReplicaFactor"] == 2
 
 
