@@ -6,10 +6,10 @@ from pdbench import bare, measure
 from pdbench.measure import Measure
 from pdbench.receivers import HOST, Receiver, engine, running_receivers
 from pdworker.config import Geometry
-from pdworker.kv.pages import runs
 from pdworker.kv.pool import Pool
 from pdworker.transfer.backends.base import Write
 from pdworker.transfer.backends.mooncake import MooncakeEngine
+from pdworker.transfer.plan import Target, writes
 
 FAN_OUT = 4
 TOKENS = 4096
@@ -54,16 +54,7 @@ def _round(sides: Sequence[Callable[[], float]], *, backwards: bool) -> list[flo
 
 
 def _plan(pool: Pool, receivers: Sequence[Receiver]) -> list[Write]:
-    """The writes of one request as the sender makes them: layer by layer, destinations in turn, pages in runs."""
-    pages, item = range(pool.pages), GEOMETRY.item_bytes
-    return [
-        Write(
-            session=receiver.session,
-            source=address + run.source * item,
-            target=receiver.addresses[layer] + run.target * item,
-            length=run.count * item,
-        )
-        for layer, address in enumerate(pool.addresses())
-        for receiver in receivers
-        for run in runs(pages, pages)
-    ]
+    """The writes of one request, as the sender plans them."""
+    pages = range(pool.pages)
+    to = [Target(receiver.session, receiver.addresses, pages) for receiver in receivers]
+    return writes(layers=pool.addresses(), item_bytes=GEOMETRY.item_bytes, pages=pages, to=to)

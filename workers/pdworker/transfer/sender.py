@@ -19,13 +19,13 @@ from pdworker.bootstrap.messages import (
 )
 from pdworker.config import Geometry
 from pdworker.kv.gate import PageGate
-from pdworker.kv.pages import runs
 from pdworker.kv.pool import Pool
 from pdworker.metrics import Metrics
 from pdworker.reasons import Reason, TransferError
 from pdworker.transfer.accounting import Accounting, TransferMetric
-from pdworker.transfer.backends.base import Engine, EngineError, Write
+from pdworker.transfer.backends.base import Engine, EngineError
 from pdworker.transfer.factor import is_complete
+from pdworker.transfer.plan import Target, writes
 
 LOG = logging.getLogger(__name__)
 MAX_ROOMS = 4096  # rooms at the barrier; a router's queue is far shorter, so more is a peer gone wrong
@@ -154,7 +154,9 @@ class Sender:
         _check_all_there(entry)  # again: other rooms were before it in this thread
         self._pool.fill(room, own)
         checksums = self._pool.checksums(own)
-        return checksums, self._engine.write(writes(self._pool.addresses(), self._geometry.item_bytes, own, to))
+        targets = [Target(each.registration.session, each.registration.layer_addresses, each.info.pages) for each in to]
+        plan = writes(layers=self._pool.addresses(), item_bytes=self._geometry.item_bytes, pages=own, to=targets)
+        return checksums, self._engine.write(plan)
 
     def _checked(self, other: object) -> Registration:
         if not isinstance(other, Registration):
@@ -198,22 +200,6 @@ class Sender:
             for rank, destination in list(entry.destinations.items()):
                 if destination.writer is writer:
                     self._leave(room, rank, why="closed its connection")
-
-
-def writes(layers: tuple[int, ...], item_bytes: int, own: tuple[int, ...], to: Iterable[Destination]) -> list[Write]:
-    """Every write of a room: layer by layer, in each the destinations in turn, pages coalesced into runs."""
-    plans = [(each.registration, runs(own, each.info.pages)) for each in to]
-    return [
-        Write(
-            session=peer.session,
-            source=address + run.source * item_bytes,
-            target=peer.layer_addresses[layer] + run.target * item_bytes,
-            length=run.count * item_bytes,
-        )
-        for layer, address in enumerate(layers)
-        for peer, pieces in plans
-        for run in pieces
-    ]
 
 
 async def _barrier(entry: Room, *, seconds: float) -> None:
