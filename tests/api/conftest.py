@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from tests.support.apiserver import Apiserver, running_apiserver
 
 

@@ -16,11 +16,12 @@ from unittest.mock import ANY
 
 import pytest
 import yaml
-from tests.support.apiserver import Apiserver, binaries_directory, running_apiserver
-from tests.support.pddeployments import small
 
 from pdoperator import __main__ as program
 from pdoperator.controller.settings import Settings
+from pdoperator.plan.plan import PlanSettings
+from tests.support.apiserver import Apiserver, binaries_directory, running_apiserver
+from tests.support.pddeployments import small
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "pd-operator"
@@ -333,8 +334,10 @@ def test_values_reach_the_operators_settings() -> None:
     values = "operator.resyncSeconds=30,operator.concurrency=8,workerImage.tag=v2,watchNamespaces={team-a,team-b}"
     environment = operator_env("--set", values)
     arguments = program._parser(environment).parse_args(["run"])
-    assert program._settings(arguments, {"POD_NAME": "pd-operator-0"}) == Settings(
-        worker_image="registry.example/pd-worker:v2",
+    assert program._settings(
+        arguments, {"POD_NAME": "pd-operator-0", "POD_NAMESPACE": "pd-operator-0s-namespace"}
+    ) == Settings(
+        plan=PlanSettings(worker_image="registry.example/pd-worker:v2", operator_namespace="pd-operator-0s-namespace"),
         namespaces=("team-a", "team-b"),
         lease_namespace="default",  # in the cluster by the downward API
         lease_name="pd-operator",

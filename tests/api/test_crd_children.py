@@ -3,11 +3,11 @@
 import json
 
 import pytest
+
+from pdoperator.plan.names import Owner
 from tests.support.apiserver import Apiserver
 from tests.support.builders import a_pddeployment, changed, manifests, sizes
 from tests.support.crd import install_crd
-
-from pdoperator.plan.names import Owner
 
 NAMESPACE = "longest"
 NAME = "deepseek-r1-long-context-production-eu-west2"  # 44 characters
@@ -28,6 +28,7 @@ def applied(apiserver: Apiserver) -> Apiserver:
     return apiserver
 
 
+@pytest.mark.case("E-02")
 @pytest.mark.parametrize("role", ["prefill", "decode"])
 def test_the_longest_name_gets_pods_up_to_a_two_digit_ordinal(applied: Apiserver, role: str) -> None:
     pod = f"pod/{NAME}-{role}-10"
@@ -50,6 +51,8 @@ def test_the_same_manifests_again_change_nothing(applied: Apiserver) -> None:
     assert _generations(applied) == before
 
 
+@pytest.mark.case("E-16")
+@pytest.mark.case("E-06")
 def test_a_deleted_owner_takes_every_child_with_it_though_no_operator_runs(applied: Apiserver) -> None:
     applied.kubectl("delete", "pdd", NAME, "-n", NAMESPACE)
     selector = ("-l", f"pdoperator.io/deployment={NAME}", "-n", NAMESPACE)

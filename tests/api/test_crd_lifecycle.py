@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from tests.support.apiserver import Apiserver
 from tests.support.builders import OWNER, a_pddeployment, changed, manifests
 from tests.support.crd import CRD, install_crd
@@ -47,6 +48,7 @@ def server(apiserver: Apiserver) -> Apiserver:
     return apiserver
 
 
+@pytest.mark.case("E-14")
 def test_client_side_apply_works_twice_with_room_to_spare(server: Apiserver) -> None:
     # Of a copy in another group, as the shared one is applied server-side.
     other = yaml.safe_load(CRD.read_text())
@@ -85,6 +87,7 @@ def test_defaults_are_filled_in_by_the_server(server: Apiserver) -> None:
     assert spec["decode"]["parallelism"] == {"tensor": 4, "context": 1, "data": 1, "pipeline": 1}
 
 
+@pytest.mark.case("E-08")
 def test_status_is_kept_whole_and_shown_in_the_columns(server: Apiserver) -> None:
     obj = changed(a_pddeployment("told"), "metadata.namespace", "default")
     server.apply(obj)
@@ -104,10 +107,12 @@ def test_an_example_and_all_its_manifests_are_true_to_the_schemas(server: Apiser
     _apply_strictly(server, list(manifests(yaml.safe_load(text)).values()))
 
 
+@pytest.mark.case("E-01")
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param("meta-llama/Llama-3.2-3B-Instruct", id="with a slash"),
+        pytest.param("Qwen/Qwen3-32B", id="short, with a slash"),
         pytest.param("m" * 120, id="of 120 characters"),
         pytest.param("Qwen3+32B-模型", id="with a plus and other letters"),
     ],

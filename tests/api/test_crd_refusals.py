@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.bad_specs import RULES, SCHEMA, UNSUPPORTED, Bad
 from tests.support.builders import a_pddeployment, changed
@@ -30,6 +31,7 @@ def mistaken(bad: Bad) -> dict[str, Any]:
     return changed(a_pddeployment(), bad.path, bad.value)
 
 
+@pytest.mark.case("E-05")
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in SCHEMA.items()])
 def test_the_schema_refuses_and_names_the_field(server: Apiserver, bad: Bad) -> None:
     result = create(server, mistaken(bad))
@@ -37,6 +39,8 @@ def test_the_schema_refuses_and_names_the_field(server: Apiserver, bad: Bad) -> 
     assert bad.field in result.stderr
 
 
+@pytest.mark.case("E-05")
+@pytest.mark.case("E-15")
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in (RULES | UNSUPPORTED).items()])
 def test_a_rule_refuses_in_the_words_of_the_operator(server: Apiserver, bad: Bad) -> None:
     result = create(server, mistaken(bad))
@@ -45,6 +49,7 @@ def test_a_rule_refuses_in_the_words_of_the_operator(server: Apiserver, bad: Bad
     assert bad.says in result.stderr
 
 
+@pytest.mark.case("E-02")
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -73,6 +78,7 @@ def test_a_name_fits_all_that_derives_from_it_or_is_refused(server: Apiserver, n
     assert (says or "") in result.stderr
 
 
+@pytest.mark.case("E-04")
 @pytest.mark.parametrize(
     ("misplaced", "missing"),
     [
@@ -88,6 +94,7 @@ def test_a_misspelt_size_is_a_missing_one(server: Apiserver, misplaced: dict[str
     assert f"{missing}: Required value" in result.stderr
 
 
+@pytest.mark.case("E-04")
 def test_an_unknown_field_is_named_to_who_asks(server: Apiserver) -> None:
     obj = changed(a_pddeployment(), "spec.decode.tpSize", 8)
     assert 'unknown field "spec.decode.tpSize"' in create(server, obj, validate="strict").stderr
@@ -101,11 +108,13 @@ def test_nothing_in_the_spec_is_an_error_with_its_field(server: Apiserver) -> No
     assert "spec: Required value" in result.stderr
 
 
+@pytest.mark.case("E-05")
 @pytest.mark.parametrize(
     ("path", "value"),
     [
         pytest.param("spec.decode.replicas", 0, id="no replicas"),
         pytest.param("spec.decode.parallelism.tensor", 1, id="one rank"),
+        pytest.param("spec.decode.parallelism.tensor", 32, id="as many as a pod holds"),
         pytest.param("spec.prefill.template.resources.limits", {"memory": "400Gi", "cpu": "500m"}, id="quantities"),
         pytest.param("spec.prefill.template.resources.limits", {"nvidia.com/gpu": 4, "rdma/hca": "1"}, id="devices"),
         pytest.param("spec.model.name", "Qwen/Qwen3+32B-模型", id="a name in any letters"),

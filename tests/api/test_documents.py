@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.support.apiserver import Apiserver
+from tests.support.crd import install_crd
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
@@ -18,9 +20,7 @@ MANIFESTS = [
 
 @pytest.fixture(scope="module")
 def server(apiserver: Apiserver) -> Apiserver:
-    crd = ROOT / "crds" / "pdoperator.io_pddeployments.yaml"
-    apiserver.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(crd))
-    apiserver.kubectl("wait", "--for=condition=Established", "crd/pddeployments.pdoperator.io", "--timeout=30s")
+    install_crd(apiserver)
     return apiserver
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.operator import Operator, eventually, running_operator
 from tests.support.place import Place, make_place
@@ -40,6 +41,7 @@ def operator(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
+@pytest.mark.case("E-16")
 @pytest.mark.usefixtures("operator")
 def test_all_children_exist_and_belong_to_the_parent(place: Place) -> None:
     children = place.complete("v2")
@@ -50,6 +52,8 @@ def test_all_children_exist_and_belong_to_the_parent(place: Place) -> None:
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("PDDeployment", uid, True)
 
 
+@pytest.mark.case("E-06")
+@pytest.mark.case("E-08")
 @pytest.mark.usefixtures("operator")
 def test_the_parent_gets_a_status_and_nothing_else(place: Place) -> None:
     parent = place.get("pdd", "v2")["metadata"]
@@ -110,6 +114,7 @@ def asked(obj: dict[str, object]) -> dict[str, object]:
     return {**{name: part for name, part in obj.items() if name not in {"metadata", "status"}}, **kept}
 
 
+@pytest.mark.case("E-16")
 def test_a_deleted_parent_takes_all_children_with_it(place: Place, operator: Operator) -> None:
     place.create("short")
     place.complete("short")
@@ -118,6 +123,7 @@ def test_a_deleted_parent_takes_all_children_with_it(place: Place, operator: Ope
     eventually(lambda: operator.metric("pd_condition", name="short") == 0, what="no series of it")
 
 
+@pytest.mark.case("E-06")
 def test_a_namespace_with_everything_in_it_goes(apiserver: Apiserver, tmp_path: Path) -> None:
     place = make_place(apiserver, "children-go")
     with running_operator(apiserver.kubeconfig, tmp_path / "log", namespace=place.namespace) as operator:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.operator import eventually, running_operator, throughout
 from tests.support.place import Place, make_place

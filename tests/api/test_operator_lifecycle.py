@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.operator import Operator, eventually, running_operator, throughout
 from tests.support.place import CHILDREN, Place, make_place
@@ -25,6 +26,7 @@ def operator(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
+@pytest.mark.case("E-11")
 def test_created_and_deleted_at_once_many_times_leaves_nothing(place: Place, operator: Operator) -> None:
     """The deletions land at every stage of the handling: before it, between two children, after it."""
     for number in range(12):
@@ -36,6 +38,7 @@ def test_created_and_deleted_at_once_many_times_leaves_nothing(place: Place, ope
     assert throughout(lambda: operator.metric("pd_operator_queue_depth"), seconds=1) == 0
 
 
+@pytest.mark.case("E-11")
 def test_recreated_at_once_under_the_same_name_gets_children_of_its_own(place: Place, operator: Operator) -> None:
     place.create("again")
     before = place.complete("again")
@@ -54,6 +57,7 @@ def test_recreated_at_once_under_the_same_name_gets_children_of_its_own(place: P
     eventually(lambda: place.condition("again", "TopologyValid") == "True/Valid", what="its status")
 
 
+@pytest.mark.case("E-11")
 def test_children_orphaned_on_purpose_stay_and_are_managed_no_more(place: Place, operator: Operator) -> None:
     place.create("orphaned")
     place.complete("orphaned")
@@ -91,6 +95,8 @@ def test_a_foreground_deletion_is_not_fought(place: Place, operator: Operator) -
     assert "Traceback" not in operator.story()
 
 
+@pytest.mark.case("E-06")
+@pytest.mark.case("E-16")
 def test_without_an_operator_everything_goes_too(apiserver: Apiserver, tmp_path: Path) -> None:
     place = make_place(apiserver, "no-operator")
     with running_operator(apiserver.kubeconfig, tmp_path / "log", namespace=place.namespace) as operator:
@@ -103,6 +109,7 @@ def test_without_an_operator_everything_goes_too(apiserver: Apiserver, tmp_path:
     apiserver.kubectl("delete", "namespace", place.namespace, "--timeout=60s")
 
 
+@pytest.mark.case("E-06")
 def test_deleted_during_a_restart_is_forgotten_afterwards(place: Place, operator: Operator, tmp_path: Path) -> None:
     place.create("gone-meanwhile")
     place.complete("gone-meanwhile")

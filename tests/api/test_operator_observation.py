@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.operator import Operator, eventually, running_operator, throughout
 from tests.support.place import Place, make_place
@@ -99,6 +100,7 @@ def test_traffic_verifies_the_factor(place: Place, operator: Operator, prefill: 
     assert operator.metric("pd_expected_replica_factor", name="v2") == 2
 
 
+@pytest.mark.case("E-12")
 def test_a_steady_stream_of_slightly_different_figures_writes_nothing(
     place: Place, operator: Operator, prefill: Double, decode: Double
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.crd import install_crd
 from tests.support.operator import Operator, eventually, running_operator, throughout

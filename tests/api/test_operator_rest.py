@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.operator import Operator, eventually, running_operator, throughout
 from tests.support.place import CHILDREN, Place, make_place
@@ -40,6 +41,7 @@ def settle(operator: Operator) -> None:
     eventually(quiet, what="no more writes", story=operator.story)
 
 
+@pytest.mark.case("E-12")
 def test_ten_resyncs_write_nothing(place: Place, operator: Operator) -> None:
     rounds = operator.metric("pd_operator_reconciles_total", result="ok")
     versions = {name: place.versions(name) for name in ("a", "b")}
@@ -53,6 +55,7 @@ def test_no_reconcile_failed_on_the_way(operator: Operator) -> None:
     assert [operator.metric("pd_operator_reconciles_total", result=each) for each in bad] == [0, 0, 0]
 
 
+@pytest.mark.case("E-08")
 def test_the_stored_status_is_what_was_written(place: Place, operator: Operator) -> None:
     """Nothing of it is pruned by the schema, and applying it again is no change at all."""
     stored = place.get("pdd", "a")

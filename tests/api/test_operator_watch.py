@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+
 from tests.support.apiserver import Apiserver
 from tests.support.operator import eventually, running_operator
 from tests.support.place import CHILDREN, make_place
@@ -31,6 +32,7 @@ def through(apiserver: Apiserver, proxy: Proxy, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.case("E-09")
 @pytest.mark.parametrize(
     "setting",
     [

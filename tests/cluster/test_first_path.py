@@ -23,6 +23,7 @@ def deployed(place: Place) -> Place:
     return place
 
 
+@pytest.mark.case("C-11")
 def test_ready_pods_alone_verify_nothing(deployed: Place) -> None:
     pdd = becomes(
         deployed.cluster, NAME, namespace=deployed.namespace,
@@ -33,6 +34,8 @@ def test_ready_pods_alone_verify_nothing(deployed: Place) -> None:
     assert "replicaFactor" not in pdd["status"].get("observed", {})
 
 
+@pytest.mark.case("A-01")
+@pytest.mark.case("B-15")
 def test_every_worker_was_told_the_factor_and_its_own_address(deployed: Place) -> None:
     for pod in ("mla-cp4-tp4-prefill-0", "mla-cp4-tp4-decode-0"):
         printed = deployed.cluster.kubectl("exec", "-n", deployed.namespace, pod, "--", "env")
@@ -42,6 +45,7 @@ def test_every_worker_was_told_the_factor_and_its_own_address(deployed: Place) -
         assert env["POD_IP"] == status["podIP"]
 
 
+@pytest.mark.case("B-22")
 def test_a_pod_is_found_by_name_through_its_headless_service(deployed: Place) -> None:
     name = f"{NAME}-decode-0.{NAME}-decode.{deployed.namespace}.svc.cluster.local"
     found = deployed.cluster.kubectl(
@@ -52,6 +56,7 @@ def test_a_pod_is_found_by_name_through_its_headless_service(deployed: Place) ->
     assert found.strip() == status["podIP"]
 
 
+@pytest.mark.case("A-01")
 def test_requests_move_four_copies_and_the_factor_is_verified(deployed: Place) -> None:
     sent = send_requests(deployed.cluster, NAME, namespace=deployed.namespace, requests=8, prompt_tokens=1024)
     assert sent["requests"] == 8
@@ -88,6 +93,7 @@ def test_a_refused_update_leaves_the_running_pods(deployed: Place) -> None:
     assert _versions(deployed) == before
 
 
+@pytest.mark.case("A-01")
 def test_legacy_accounting_is_found_out_and_traffic_goes_on(place: Place) -> None:
     example = yaml.safe_load((ROOT / "examples" / "legacy-accounting.yaml").read_text())
     name = example["metadata"]["name"]

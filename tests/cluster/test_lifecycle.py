@@ -101,6 +101,7 @@ def test_an_image_that_cannot_be_pulled_is_named_and_heals(place: Place) -> None
     ready(place.cluster, "nopull", namespace=place.namespace)
 
 
+@pytest.mark.case("E-16")
 def test_a_deleted_pddeployment_takes_all_with_it(place: Place) -> None:
     create(place.cluster, small("short-lived"), namespace=place.namespace)
     until("children", lambda: len(_of(place, "short-lived")) >= 8, seconds=30)
@@ -108,6 +109,8 @@ def test_a_deleted_pddeployment_takes_all_with_it(place: Place) -> None:
     until("nothing left", lambda: not _of(place, "short-lived"), seconds=GONE_SECONDS)
 
 
+@pytest.mark.case("E-06")
+@pytest.mark.case("E-16")
 def test_deletion_needs_no_operator(place: Place) -> None:
     create(place.cluster, small("orphan"), namespace=place.namespace)
     until("children", lambda: len(_of(place, "orphan")) >= 8, seconds=30)

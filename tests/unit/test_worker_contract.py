@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.builders import a_pddeployment, manifests
 
 from pdoperator.api.parse import parse
 from pdoperator.api.rules import FREE_ENV
@@ -13,6 +12,7 @@ from pdoperator.plan.environment import router_environment, worker_environment
 from pdoperator.plan.names import Owner
 from pdoperator.plan.topology import topology_of
 from pdoperator.topology.role import Role
+from tests.support.builders import a_pddeployment, manifests
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "worker-contract.md").read_text()

@@ -57,6 +57,7 @@ def test_every_size_in_the_spec_is_bounded(node: dict[str, Any]) -> None:
             assert "maxLength" in node
 
 
+@pytest.mark.case("E-04")
 @pytest.mark.parametrize("node", SPEC_NODES)
 def test_the_spec_has_no_floats_no_nulls_and_no_open_objects(node: dict[str, Any]) -> None:
     assert node.get("type") != "number"
@@ -80,6 +81,7 @@ def test_every_rule_has_a_message_for_when_its_expression_fails() -> None:
     assert all(rule["message"] for rule in rules)
 
 
+@pytest.mark.case("E-04")
 def test_the_sizes_are_required() -> None:
     spec = SCHEMA["properties"]["spec"]
     assert SCHEMA["required"] == ["spec"]
@@ -99,5 +101,6 @@ def test_columns() -> None:
     assert names == ["Ready", "P", "D", "Factor", "Backend", "Transport", "Bandwidth", "SLO", "Age"]
 
 
+@pytest.mark.case("E-14")
 def test_it_fits_into_an_annotation_twice_over() -> None:
     assert len(json.dumps(crd())) < 262_144 / 2

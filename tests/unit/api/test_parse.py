@@ -2,13 +2,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from tests.support.bad_specs import RULES, SCHEMA, UNSUPPORTED, Bad
-from tests.support.builders import a_pddeployment, changed
 
 from pdoperator.api.choices import Attention, Backend, EngineName, Transport, VerificationSource
 from pdoperator.api.errors import Invalid, Unsupported
 from pdoperator.api.parse import parse
 from pdoperator.api.types import Geometry, duration_seconds
+from tests.support.bad_specs import RULES, SCHEMA, UNSUPPORTED, Bad
+from tests.support.builders import a_pddeployment, changed
 
 
 def mistaken(bad: Bad) -> dict[str, Any]:
@@ -17,6 +17,7 @@ def mistaken(bad: Bad) -> dict[str, Any]:
     return changed(a_pddeployment(), bad.path, bad.value)
 
 
+@pytest.mark.case("E-05")
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in SCHEMA.items()])
 def test_what_the_schema_refuses_is_refused_here_too_with_its_field(bad: Bad) -> None:
     with pytest.raises(Invalid) as refused:
@@ -24,6 +25,8 @@ def test_what_the_schema_refuses_is_refused_here_too_with_its_field(bad: Bad) ->
     assert refused.value.field.startswith(bad.field)
 
 
+@pytest.mark.case("E-05")
+@pytest.mark.case("E-15")
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=name) for name, bad in (RULES | UNSUPPORTED).items()])
 def test_a_rule_speaks_in_the_words_of_admission(bad: Bad) -> None:
     with pytest.raises(Invalid) as refused:

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from tests.support.children import KEY, UID, a_live, a_service, owned_by
-from tests.support.fake_api import FakeServer, refusal
 
 from pdoperator.api.errors import Invalid, Transient
 from pdoperator.cluster.apply import Applier, fingerprint
+from tests.support.children import KEY, UID, a_live, a_service, owned_by
+from tests.support.fake_api import FakeServer, refusal
 
 SERVICES = "/api/v1/namespaces/ns/services"
 
@@ -78,6 +78,7 @@ async def test_a_changed_plan_is_applied_to_that_very_object() -> None:
     assert server.objects[f"{SERVICES}/v2-prefill"]["spec"] == {"ports": [{"port": 9}]}
 
 
+@pytest.mark.case("E-16")
 async def test_a_child_that_the_plan_no_longer_has_is_pruned() -> None:
     server = FakeServer()
     applier = Applier(server.client())

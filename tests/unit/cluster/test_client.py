@@ -1,14 +1,14 @@
 import asyncio
 
 import pytest
-from tests.support.children import a_service, owned_by
-from tests.support.fake_api import FakeClient, FakeServer, refusal
 
 from pdoperator.api.errors import Conflict, Transient
 from pdoperator.cluster import kinds
 from pdoperator.cluster.kinds import Kind
 from pdoperator.cluster.live import parents_of
 from pdoperator.status.live import Key
+from tests.support.children import a_service, owned_by
+from tests.support.fake_api import FakeClient, FakeServer, refusal
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import pytest
-from tests.support.children import a_live
-from tests.support.fake_api import FakeServer, refusal
 
 from pdoperator.cluster.events import Events, Notice
+from tests.support.children import a_live
+from tests.support.fake_api import FakeServer, refusal
 
 NOTICE = Notice(reason="AllReady", note="Ready is True: a pair is routable", warning=False)
 

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from tests.support.fake_api import FakeServer, refusal
 
 from pdoperator.cluster.lease import Lease, Lost
+from tests.support.fake_api import FakeServer, refusal
 
 pytestmark = pytest.mark.looptime
 

@@ -15,6 +15,7 @@ WELL = Vitals(
 )
 
 
+@pytest.mark.case("E-09")
 @pytest.mark.parametrize(
     ("vitals", "why"),
     [

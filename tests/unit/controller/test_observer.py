@@ -3,7 +3,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from tests.support import pages
 
 from pdoperator.controller.observer import Observer, Watch
 from pdoperator.controller.queue import Queue
@@ -11,6 +10,7 @@ from pdoperator.observe.scrape import Target
 from pdoperator.status.live import Key
 from pdoperator.topology.role import Role
 from pdoperator.verify.samples import Reading
+from tests.support import pages
 
 pytestmark = pytest.mark.looptime
 

@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.support.builders import a_pddeployment, sizes
-from tests.support.fake_api import FakeServer, refusal
 
 from pdoperator.api.errors import Invalid, Transient
 from pdoperator.cluster.apply import Applier
@@ -16,6 +14,8 @@ from pdoperator.controller.queue import Queue
 from pdoperator.controller.reconcile import Reconciler
 from pdoperator.plan.plan import PlanSettings
 from pdoperator.status.live import Key
+from tests.support.builders import a_pddeployment, sizes
+from tests.support.fake_api import FakeServer, refusal
 
 KEY = Key("ns", "v2")
 PARENT = "/apis/pdoperator.io/v1alpha1/namespaces/ns/pddeployments/v2"
@@ -85,6 +85,7 @@ async def test_what_is_gone_is_forgotten_without_a_write() -> None:
     assert reconciler.objects.keys == ()
 
 
+@pytest.mark.case("E-11")
 async def test_what_is_being_deleted_gets_no_new_children() -> None:
     server = FakeServer()
     store(server, deleting=True)
@@ -168,6 +169,7 @@ async def test_an_event_that_cannot_be_posted_fails_nothing() -> None:
     assert condition(server, "TopologyValid")[0] == "False"
 
 
+@pytest.mark.case("E-11")
 async def test_deleted_before_its_status_was_written_is_forgotten() -> None:
     server = a_server()
     server.before = failing("PATCH", "/pddeployments/v2/status", 404)

@@ -1,11 +1,11 @@
 import asyncio
 
 import pytest
-from tests.support.fake_api import FakeServer, refusal
 
 from pdoperator.controller.queue import Queue
 from pdoperator.controller.resync import Resync
 from pdoperator.status.live import Key
+from tests.support.fake_api import FakeServer, refusal
 
 pytestmark = pytest.mark.looptime
 

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from tests.support.builders import a_pddeployment, changed, environment, manifests, sizes
 
 PREFILL, DECODE, ROUTER = "StatefulSet/v2-lite-prefill", "StatefulSet/v2-lite-decode", "Deployment/v2-lite-router"
@@ -15,6 +16,8 @@ def names(variables: list[dict[str, Any]]) -> list[str]:
     return [each["name"] for each in variables]
 
 
+@pytest.mark.case("A-01")
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(
     ("prefill", "decode", "factor"),
     [
@@ -77,6 +80,7 @@ def test_the_router_is_told_where_the_workers_are_and_nothing_of_the_model() -> 
     }
 
 
+@pytest.mark.case("B-15")
 @pytest.mark.parametrize("workload", [PREFILL, DECODE, ROUTER])
 def test_a_pod_advertises_the_address_it_was_given_and_no_literal(workload: str) -> None:
     by_name = {each["name"]: each for each in env(a_pddeployment(), workload)}
@@ -85,6 +89,7 @@ def test_a_pod_advertises_the_address_it_was_given_and_no_literal(workload: str)
     assert by_name["POD_NAMESPACE"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace"
 
 
+@pytest.mark.case("E-15")
 def test_the_users_variables_come_last_in_their_order_so_that_references_expand() -> None:
     users = [
         {"name": "B", "value": "first"},
@@ -94,10 +99,12 @@ def test_the_users_variables_come_last_in_their_order_so_that_references_expand(
     assert env(a_pddeployment(engine={"env": users}))[-3:] == users
 
 
+@pytest.mark.case("E-15")
 def test_the_users_tuning_wins_and_is_there_once() -> None:
-    users = [{"name": "MC_GID_INDEX", "value": "5"}, {"name": "MC_LOG_LEVEL", "value": "INFO"}, {"name": "UCX_TLS"}]
+    users = [{"name": "MC_GID_INDEX", "value": "5"}, {"name": "MC_LOG_LEVEL", "value": "INFO"}]
+    users += [{"name": "UCX_TLS", "value": "rc"}, {"name": "UCX_NET_DEVICES"}]
     found = env(a_pddeployment(engine={"env": users}))
-    assert found[-3:] == [users[0], users[1], {"name": "UCX_TLS", "value": ""}]
+    assert found[-4:] == [*users[:3], {"name": "UCX_NET_DEVICES", "value": ""}]
     assert names(found).count("MC_LOG_LEVEL") == 1
     assert len(names(found)) == len(set(names(found)))
 
@@ -107,6 +114,7 @@ def test_the_router_has_none_of_the_engines_environment() -> None:
     assert "MC_LOG_LEVEL" not in names(env(a_pddeployment(engine={"env": users}), ROUTER))
 
 
+@pytest.mark.case("E-01")
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -1,9 +1,10 @@
 from typing import Any
 
-from tests.support.builders import OWNER, a_pddeployment, manifests
+import pytest
 
 from pdoperator.plan.network import worker_policy
 from pdoperator.plan.pods import PlanSettings
+from tests.support.builders import OWNER, a_pddeployment, manifests
 
 FOUND = manifests(a_pddeployment())
 WORKERS, ROUTER = FOUND["NetworkPolicy/v2-lite"]["spec"], FOUND["NetworkPolicy/v2-lite-router"]["spec"]
@@ -83,6 +84,7 @@ def test_the_policies_say_nothing_of_egress() -> None:
     assert WORKERS["policyTypes"] == ROUTER["policyTypes"] == ["Ingress"]
 
 
+@pytest.mark.case("B-22")
 def test_headless_services_name_pods_before_they_are_ready() -> None:
     for role in ("prefill", "decode"):
         spec = FOUND[f"Service/v2-lite-{role}"]["spec"]
@@ -92,6 +94,7 @@ def test_headless_services_name_pods_before_they_are_ready() -> None:
         assert FOUND[f"StatefulSet/v2-lite-{role}"]["spec"]["serviceName"] == f"v2-lite-{role}"
 
 
+@pytest.mark.case("B-22")
 def test_the_routers_service_lists_ready_pods_alone() -> None:
     spec = FOUND["Service/v2-lite-router"]["spec"]
     assert "publishNotReadyAddresses" not in spec

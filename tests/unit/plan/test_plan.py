@@ -8,11 +8,11 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.builders import OWNER, a_pddeployment, changed, manifests, sizes
 
 from pdoperator.api.types import NAME_LIMIT
 from pdoperator.plan.names import Owner
 from pdoperator.plan.plan import digest
+from tests.support.builders import OWNER, a_pddeployment, changed, manifests, sizes
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.yaml"))
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
@@ -50,6 +50,7 @@ def test_the_children_in_the_order_in_which_they_are_applied() -> None:
     ]
 
 
+@pytest.mark.case("E-16")
 @EVERY_MANIFEST
 def test_every_child_is_owned_so_that_it_goes_with_its_owner(manifest: dict[str, Any]) -> None:
     assert manifest["metadata"]["namespace"] == "models"
@@ -88,6 +89,7 @@ def test_a_childs_digest_does_not_depend_on_the_order_of_its_fields(manifest: di
     assert digest({**manifest, "kind": "Other"}) != digest(manifest)
 
 
+@pytest.mark.case("E-01")
 @pytest.mark.parametrize(
     "model",
     [
@@ -134,6 +136,7 @@ def test_a_budget_neither_blocks_a_drain_nor_lets_all_go() -> None:
     assert spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
 
 
+@pytest.mark.case("E-02")
 @given(name=st.from_regex(r"[a-z]([-a-z0-9]{0,42}[a-z0-9])?", fullmatch=True).filter(lambda n: len(n) <= NAME_LIMIT))
 def test_every_name_that_is_accepted_fits_all_that_derives_from_it(name: str) -> None:
     owner = Owner(namespace="models", name=name, uid="u")

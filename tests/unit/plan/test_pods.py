@@ -1,9 +1,9 @@
 from typing import Any
 
 import pytest
-from tests.support.builders import SETTINGS, a_pddeployment, changed, manifests
 
 from pdoperator.plan.pods import PlanSettings
+from tests.support.builders import SETTINGS, a_pddeployment, changed, manifests
 
 PREFILL, DECODE, ROUTER = "StatefulSet/v2-lite-prefill", "StatefulSet/v2-lite-decode", "Deployment/v2-lite-router"
 EVERY_WORKLOAD = pytest.mark.parametrize("workload", [PREFILL, DECODE, ROUTER])

@@ -2,7 +2,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.builders import OWNER, a_pddeployment, changed, sizes
 
 from pdoperator.api.errors import Invalid
 from pdoperator.api.types import Spec
@@ -10,6 +9,7 @@ from pdoperator.plan.environment import worker_environment
 from pdoperator.plan.topology import topology_of
 from pdoperator.topology.role import Role
 from pdoperator.topology.traffic import MhaGeometry, MlaGeometry
+from tests.support.builders import OWNER, a_pddeployment, changed, sizes
 
 MHA = {"name": "acme/heads", "attention": "MHA", "geometry": {"layers": 32, "kvHeads": 8, "headDim": 128}}
 

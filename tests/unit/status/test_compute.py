@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.live import ALL_THERE, ALL_UP, live, pod_object, workload_object
-from tests.support.pages import decode, expecting, prefill
 
 from pdoperator.api.choices import Attention, KvCacheDtype
 from pdoperator.api.conditions import STATES, ConditionType, Reason, Status
@@ -22,6 +20,8 @@ from pdoperator.topology.resolve import Topology, resolve
 from pdoperator.topology.traffic import MlaGeometry
 from pdoperator.verify.samples import Reading
 from pdoperator.verify.verdict import Memory, Verdicts, advance, disabled
+from tests.support.live import ALL_THERE, ALL_UP, live, pod_object, workload_object
+from tests.support.pages import decode, expecting, prefill
 
 NOW, LATER = "2026-12-01T04:00:00Z", "2026-12-01T04:05:00Z"
 TOPOLOGY = resolve(
@@ -95,6 +95,7 @@ def test_a_deployment_that_does_what_it_should() -> None:
     assert (status["observedGeneration"], status["topology"]["expectedReplicaFactor"]) == (1, 4)
 
 
+@pytest.mark.case("E-08")
 def test_the_schema_keeps_all_of_it() -> None:
     status = computed(live(), observed().verdicts)
     stored = StoredStatus.model_validate_json(json.dumps(status))
@@ -109,12 +110,33 @@ def test_before_anything_was_read_ready_waits() -> None:
     assert "observed" not in status
 
 
+@pytest.mark.case("C-11")
 def test_ready_pods_alone_verify_nothing() -> None:
     status = computed(live(), observed(BEFORE).verdicts)
     assert says(status, "Ready") == "True/AllReady"
     assert says(status, "PairingHealthy") == "Unknown/NoTraffic"
     assert says(status, "ReplicaFactorVerified") == "Unknown/NoTraffic"
     assert says(status, "Degraded") == "False/AsAsked"
+
+
+@pytest.mark.case("A-15")
+def test_requests_from_before_the_factor_was_known_alarm_nobody() -> None:
+    warmed_up = [prefill(0, transfers=2, logical=549.0, reported=549.0), decode(0)]
+    status = computed(live(), observed(warmed_up).verdicts)
+    assert says(status, "ReplicaFactorVerified") == "Unknown/WarmingUp"
+    assert (says(status, "Ready"), says(status, "Degraded")) == ("True/AllReady", "False/AsAsked")
+    assert status["factor"] == "4"
+
+
+@pytest.mark.case("C-11")
+@pytest.mark.parametrize("role", ["prefill", "decode"])
+def test_a_role_whose_ranks_are_not_all_up_counts_no_ready_replica(role: str) -> None:
+    """A replica is one pod, which is ready once every rank in it is; so no follower can be ready before its leader."""
+    pods = tuple(pod_object(each, ready=each != role) for each in ("router", "prefill", "decode"))
+    status = computed(live(pods=pods), observed(BEFORE).verdicts)
+    assert (status[role]["readyReplicas"], status[role]["summary"]) == (0, "0/1")
+    assert says(status, "Ready").startswith("False/")
+    assert says(status, "PairingHealthy") == "Unknown/NoTraffic"
 
 
 def test_without_verification_the_pods_are_enough() -> None:
@@ -312,6 +334,7 @@ def test_a_failed_apply_still_reaches_the_status(failure: Failure, progressing: 
 class TestAtRest:
     """Nothing is written twice, and no time moves without a flip."""
 
+    @pytest.mark.case("E-12")
     def test_ten_times_the_same_is_the_same(self) -> None:
         status = computed(live(), observed().verdicts)
         for minute in range(10):
@@ -319,11 +342,13 @@ class TestAtRest:
             assert again == status
             assert not changed(status, again)
 
+    @pytest.mark.case("E-12")
     def test_figures_that_move_a_little_are_the_same(self) -> None:
         status = computed(live(), observed().verdicts)
         nearly = [prefill(15, transfers=1, logical=274.5, reported=1098.4, busy=0.51), decode(15, wire=1098.4)]
         assert not changed(status, computed(live(status=status), observed(BEFORE, nearly).verdicts, now=LATER))
 
+    @pytest.mark.case("E-12")
     def test_a_time_moves_with_its_own_status_only(self) -> None:
         idle = computed(live(), observed(BEFORE).verdicts)
         moved = computed(live(status=idle), observed().verdicts, now=LATER)

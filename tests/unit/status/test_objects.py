@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from tests.support.live import pod_object, workload_object
 
 from pdoperator.status.objects import pod_of, pods_of, workload_of
 from pdoperator.topology.role import Role
+from tests.support.live import pod_object, workload_object
 
 
 def test_a_ready_pod() -> None:

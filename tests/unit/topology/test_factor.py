@@ -9,6 +9,8 @@ from pdoperator.topology.factor import Factor, Unknown, replica_factor, senders
 from pdoperator.topology.parallelism import Side, can_pair
 
 
+@pytest.mark.case("A-01")
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(
     ("prefill", "decode", "factor"),
     [

@@ -28,6 +28,7 @@ def topology(prefill: Side, decode: Side, *, geometry: Geometry = V2_LITE) -> To
     return found
 
 
+@pytest.mark.case("A-01")
 @pytest.mark.parametrize(
     ("geometry", "dtype", "expected"),
     [
@@ -44,6 +45,12 @@ def test_kv_bytes_per_token(geometry: Geometry, dtype: KvCacheDtype, expected: i
     assert kv_bytes_per_token(geometry, dtype) == expected
 
 
+@pytest.mark.case("A-01")
+def test_one_copy_of_a_request_of_4096_tokens_is_274_5_mib() -> None:
+    # 61 layers x 576 x 2 bytes; 274.5 x 1,048,576 bytes.
+    assert 4096 * topology(Side(4, context=4), Side(4), geometry=R1).kv_bytes_per_token == 287_834_112
+
+
 @pytest.mark.parametrize(
     ("geometry", "expected"),
     [pytest.param(V2_LITE, 1_990_656, id="DeepSeek-V2-Lite"), pytest.param(R1, 4_497_408, id="DeepSeek-R1")],
@@ -52,6 +59,7 @@ def test_bytes_of_a_page_of_64_tokens(geometry: Geometry, expected: int) -> None
     assert topology(Side(4), Side(4), geometry=geometry).page_bytes == expected
 
 
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(
     ("prefill", "decode", "attention_tensor", "factor"),
     [

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.support.pages import MIB, decode, expecting, gap, page, pod, prefill
 
 from pdoperator.api.conditions import Reason, Status
 from pdoperator.topology.role import Role
 from pdoperator.verify.expectation import Expectation
 from pdoperator.verify.samples import Reading
 from pdoperator.verify.verdict import Memory, Verdicts, advance
+from tests.support.pages import MIB, decode, expecting, gap, page, pod, prefill
 
 TCP, RDMA = ("Mooncake", "TCP"), ("Mooncake", "RDMA")
 Observations = Sequence[Sequence[Reading]]
@@ -164,6 +164,16 @@ def test_bandwidth_is_the_wires_bytes_while_senders_are_busy() -> None:
     verdicts = watched([IDLE, [prefill(15, transfers=4, logical=486, reported=486, busy=0.8), decode(15, wire=1944)]])
     assert verdicts.bandwidth_bytes_per_second == 1944 * MIB * 10 // 8
     assert verdicts.factor.reason is Reason.FACTOR_NOT_APPLIED  # and the wrong metric doesn't make the link look slow
+
+
+@pytest.mark.case("A-01")
+@pytest.mark.parametrize(
+    "reported", [pytest.param(274.5, id="10.72 GiB/s by the metric"), pytest.param(1098.0, id="42.89 by the metric")]
+)
+def test_a_request_of_25_ms_is_as_fast_whatever_the_metric_counts(reported: float) -> None:
+    """The link isn't called slow by a metric that counts one copy of four: receivers count the bytes."""
+    moved = [prefill(15, transfers=1, logical=274.5, reported=reported, busy=0.025), decode(15, wire=1098.0)]
+    assert watched([IDLE, moved]).bandwidth_bytes_per_second == 46_053_457_920  # 42.89 GiB/s
 
 
 def test_bandwidth_is_unknown_without_traffic() -> None:

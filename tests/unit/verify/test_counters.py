@@ -1,9 +1,9 @@
 """One page, summed over its ranks."""
 
 import pytest
-from tests.support.pages import page
 
 from pdoperator.verify.counters import Counters, Insane, read
+from tests.support.pages import page
 
 
 def counted(text: str) -> Counters:

@@ -5,10 +5,10 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.pages import MIB, decode, gap, page, pod, prefill
 
 from pdoperator.verify.evidence import WINDOW, Evidence, absorb
 from pdoperator.verify.samples import Reading
+from tests.support.pages import MIB, decode, gap, page, pod, prefill
 
 
 def seen(*observations: tuple[Reading, ...]) -> Evidence:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.support.pages import decode, expecting, page, pod, prefill
 
 from pdoperator.api.conditions import Reason, Status
 from pdoperator.verify.expectation import Expectation
 from pdoperator.verify.samples import Reading
 from pdoperator.verify.verdict import Memory, Verdicts, advance
+from tests.support.pages import decode, expecting, page, pod, prefill
 
 LOGICAL = 274.5  # MiB of one request of 4096 tokens at 70,272 B
 
@@ -36,6 +36,7 @@ def requests(at: float, count: int, *, copies: float, resolved: int | None = 4, 
 class TestOneRequest:
     """One request of 4096 tokens; an engine that counts all copies, and one from before the fix."""
 
+    @pytest.mark.case("A-01")
     @pytest.mark.parametrize("factor", [4, 8])
     def test_an_engine_that_counts_one_copy_is_found_out(self, factor: int) -> None:
         before, after = (requests(at, at, copies=1, resolved=factor, expected=factor) for at in (0, 1))
@@ -46,6 +47,7 @@ class TestOneRequest:
         assert "v2-prefill-0" in verdicts.factor.message
         assert verdicts.observed_factor == "1"
 
+    @pytest.mark.case("A-01")
     @pytest.mark.parametrize("factor", [4, 8])
     def test_an_engine_that_counts_every_copy_is_verified(self, factor: int) -> None:
         before, after = (requests(at, at, copies=factor, resolved=factor, expected=factor) for at in (0, 1))
@@ -61,15 +63,18 @@ class TestWarmUp:
     first = prefill(0, transfers=2, logical=LOGICAL * 2, reported=549.0)
     second = prefill(30, transfers=22, logical=LOGICAL * 22, reported=22509.0)
 
+    @pytest.mark.case("A-15")
     def test_the_first_read_is_no_verdict(self) -> None:
         verdicts = watched([self.first])
         assert (verdicts.factor.status, verdicts.factor.reason) == (Status.UNKNOWN, Reason.WARMING_UP)
 
+    @pytest.mark.case("A-15")
     def test_the_second_read_is_judged_by_its_increments(self) -> None:
         verdicts = watched([self.first], [self.second])
         assert verdicts.factor.status is Status.TRUE
         assert verdicts.observed_factor == "4"
 
+    @pytest.mark.case("A-15")
     def test_an_engine_histogram_alone_gives_the_same_verdict(self) -> None:
         def text(count: int, total: float) -> str:
             return (

@@ -2,12 +2,12 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.pages import decode, expecting, gap, pod, prefill
 
 from pdoperator.api.conditions import STATES, ConditionType, Reason, Status
 from pdoperator.verify.evidence import Evidence
 from pdoperator.verify.samples import Reading
 from pdoperator.verify.verdict import Memory, Verdicts, advance, disabled, judge
+from tests.support.pages import decode, expecting, gap, pod, prefill
 
 BEFORE, AFTER = [prefill(0), decode(0)], [prefill(15, transfers=1, logical=10, reported=40), decode(15, wire=40)]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
-from tests.support.pages import decode, gap, pod, prefill
 
 from pdoperator.verify.evidence import Evidence, absorb
 from pdoperator.verify.samples import Reading
 from pdoperator.verify.wire_check import WireAgrees, WireDiffers, WireUnjudged, wire
+from tests.support.pages import decode, gap, pod, prefill
 
 Row = tuple[int, float, float]  # running totals: transfers, logical MiB, wire MiB
 

@@ -46,6 +46,7 @@ def test_a_finished_transfer_has_all_three_figures(*, legacy: bool, reported: in
     assert metric == TransferMetric(logical_bytes=800, reported_bytes=reported, seconds=0.5)
 
 
+@pytest.mark.case("A-01")
 @pytest.mark.parametrize(
     ("reported_bytes", "seconds", "mib", "gib_per_second"),
     [

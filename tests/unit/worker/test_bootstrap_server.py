@@ -49,6 +49,7 @@ async def test_it_is_healthy_before_anybody_registers(client: Client) -> None:
         assert (answer.status, await answer.text()) == (200, "OK")
 
 
+@pytest.mark.case("C-06")
 async def test_the_topology_comes_only_with_the_last_rank(client: Client) -> None:
     assert await ask(client, **ANY) == (503, "0 of 4 ranks have registered")
     await register(client, (0, 0), (0, 1), (1, 0))

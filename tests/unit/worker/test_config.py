@@ -63,11 +63,13 @@ def test_the_last_page_is_moved_whole(tokens: int, pages: int) -> None:
     assert told().geometry.pages(tokens) == pages
 
 
+@pytest.mark.case("B-15")
 @pytest.mark.parametrize("address", ["10.244.1.7", "fd00::7", "192.168.4.2"])
 def test_the_advertised_address_is_the_pods(address: str) -> None:
     assert told(POD_IP=address).pod_ip == address
 
 
+@pytest.mark.case("B-15")
 @pytest.mark.parametrize(
     "address",
     ["0.0.0.0", "::", "127.0.0.1", "127.8.9.1", "::1", "localhost", "169.254.3.4", "fe80::1", "", "pod.example"],  # noqa: S104 -- refused

@@ -167,6 +167,8 @@ def serve(prefill: Pod, decode: Pod, *, tokens: int = 256) -> tuple[dict[str, An
         return asked[0].result()[1], asked[1].result()[1]
 
 
+@pytest.mark.case("C-06")
+@pytest.mark.case("C-11")
 def test_prefill_is_not_ready_before_its_ranks_are_and_says_why(pods: Pods) -> None:
     statuses = [status for status, _ in pods.first_answers if status]
     assert statuses[0] == 503

@@ -55,6 +55,7 @@ def test_without_a_count_it_stays_unresolved_and_warns_once(destinations: dict[i
     assert warnings == ["the room names no destination count: the replica factor stays unresolved"]
 
 
+@pytest.mark.case("A-15")
 def test_reading_an_unresolved_factor_gives_one_and_one_warning() -> None:
     warnings: list[str] = []
     factor = ReplicaFactor(mla=True, warn=warnings.append)

@@ -23,6 +23,7 @@ def a_registry(shape: Shape, *, registered: int, now: float = 0.0) -> Registry:
     return registry
 
 
+@pytest.mark.case("C-06")
 @pytest.mark.parametrize(
     ("shape", "ranks"),
     [
@@ -38,12 +39,14 @@ def test_how_many_ranks_register(shape: Shape, ranks: int) -> None:
     assert a_registry(shape, registered=ranks).is_complete(now=1.0) is True
 
 
+@pytest.mark.case("C-06")
 @pytest.mark.parametrize(("registered", "complete"), [(0, False), (15, False), (16, True)])
 def test_it_is_complete_only_with_all_sixteen(*, registered: int, complete: bool) -> None:
     registry = a_registry(TP8_PP2, registered=registered)
     assert (registry.present(now=1.0), registry.is_complete(now=1.0)) == (registered, complete)
 
 
+@pytest.mark.case("C-06")
 def test_a_rank_that_falls_silent_makes_it_incomplete_again_and_one_that_returns_complete() -> None:
     registry = a_registry(TP8_PP2, registered=16)
     *others, silent = places(TP8_PP2)
@@ -81,6 +84,7 @@ def test_a_rank_outside_the_instance_is_refused(place: Place) -> None:
     assert registry.present(now=0.0) == 16
 
 
+@pytest.mark.case("C-06")
 def test_the_topology_has_the_engines_names_and_no_nulls() -> None:
     assert a_registry(Shape(attn_tp_size=2, attn_cp_size=4), registered=8).topology() == {
         "attn_tp_size": 2,

@@ -24,6 +24,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(("prefill", "decode", "factor", "senders", "dummies"), PAIRS)
 def test_the_factor_and_who_sends(
     prefill: Group, decode: Group, factor: int, senders: tuple[int, ...], dummies: tuple[int, ...]

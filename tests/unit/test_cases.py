@@ -1,0 +1,21 @@
+"""docs/reference/cases.md lists every marked test, and every case has one."""
+
+import pytest
+
+from tests.support.cases import PAGE, listed, marked, render
+
+TABLE = PAGE.read_text(encoding="utf-8")
+TESTS = marked()
+
+
+def test_the_table_is_what_the_markers_say() -> None:
+    assert render(TABLE, TESTS) == TABLE, "run `python -m tests.support.cases`"
+
+
+def test_a_mark_names_a_case_of_the_table() -> None:
+    assert set(TESTS) - listed(TABLE) == set()
+
+
+@pytest.mark.parametrize("case", sorted(listed(TABLE)))
+def test_every_case_has_a_test(case: str) -> None:
+    assert TESTS.get(case)
