@@ -357,7 +357,7 @@ def test_operator_takes_every_way_of_logging_that_the_chart_allows(level: str, s
 
 
 def test_chart_sets_no_variable_that_the_operator_does_not_read() -> None:
-    known = {f"PD_{name.upper()}" for name in vars(program._parser({}).parse_args(["run"]))}
+    known = {f"PD_{name.upper()}" for name in vars(program._parser({}).parse_args(["run", "--worker-image=x"]))}
     assert set(operator_env()) - known == set()
 
 
