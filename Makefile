@@ -51,7 +51,7 @@ crds: setup ## Write crds/ from the models
 	@$(PY) -m pdoperator.api.crd
 
 docs: setup ## Write the generated reference pages
-	@$(PY) -m pdoperator.api.reference
+	@$(PY) -m pdoperator.api.reference && $(PY) -m tests.support.cases
 
 bench: setup ## Measure and print a table (ONLY=name for one)
 	@MC_LOG_LEVEL=ERROR $(PY) -m pdbench $(if $(ONLY),--only $(ONLY))

@@ -84,7 +84,8 @@ class FakeServer:
             if body.get("preconditions", {}).get("uid") != stored["metadata"]["uid"]:
                 raise refusal(409, path)
             return self.objects.pop(path)
-        if method == "PUT" and body["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:
+        seen = body["metadata"].get("resourceVersion")
+        if method in ("PUT", "PATCH") and seen not in (None, stored["metadata"]["resourceVersion"]):
             raise refusal(409, path)
         return self.put(path, body)
 

@@ -80,8 +80,9 @@ class Applier:
     async def _write(self, manifest: Manifest, current: Manifest | None) -> _Applied:
         body = dict(manifest)
         if current is not None:
-            # Only that very object: one that was recreated since is a conflict, not ours to overwrite.
-            body["metadata"] = {**manifest["metadata"], "uid": current["metadata"]["uid"]}
+            # Only that very object as it was read: one recreated, or orphaned, since is a conflict and looked at again.
+            seen = {name: current["metadata"][name] for name in ("uid", "resourceVersion")}
+            body["metadata"] = {**manifest["metadata"], **seen}
         # Without force when nothing is there: what somebody creates this moment is a conflict, looked at next time.
         answer = await self.client.apply(body, force=current is not None)
         return _Applied(digest(manifest), answer["metadata"]["uid"], fingerprint(answer))

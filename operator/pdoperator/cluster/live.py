@@ -20,12 +20,14 @@ MANAGED_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 
 async def gather(client: Client, key: Key) -> Live | None:
     """The parent and its children as they are now; None when the parent is gone or going."""
-    parent = await client.get(PDDEPLOYMENT, namespace=key.namespace, name=key.name)
-    if parent is None or parent["metadata"].get("deletionTimestamp"):
-        return None
     labels = f"{MANAGED_SELECTOR},{DEPLOYMENT_LABEL}={key.name}"
     kinds = (*CHILD_KINDS, POD)
     lists = await asyncio.gather(*(client.list(kind, namespace=key.namespace, labels=labels) for kind in kinds))
+    # After the children: where one was orphaned by now (`delete --cascade=orphan`), its parent shows as going here.
+    # Owned again by a parent that is gone, the garbage collector would take it.
+    parent = await client.get(PDDEPLOYMENT, namespace=key.namespace, name=key.name)
+    if parent is None or parent["metadata"].get("deletionTimestamp"):
+        return None
     children = tuple(child for found in lists[:-1] for child in found)
     meta = parent["metadata"]
     return Live(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pdoperator.api.errors import Invalid, Transient
+from pdoperator.api.errors import Conflict, Invalid, Transient
 from pdoperator.cluster.apply import Applier, fingerprint
 from tests.support.children import KEY, UID, a_live, a_service, owned_by
 from tests.support.fake_api import FakeServer, refusal
@@ -76,6 +76,21 @@ async def test_a_changed_plan_is_applied_to_that_very_object() -> None:
     await applier.apply(a_live(*stored(server)), [a_service(port=9)])
     assert server.bodies[-1][2]["metadata"]["uid"] == uid
     assert server.objects[f"{SERVICES}/v2-prefill"]["spec"] == {"ports": [{"port": 9}]}
+
+
+@pytest.mark.case("E-11")
+async def test_a_child_that_was_orphaned_since_it_was_read_is_left_alone() -> None:
+    """Owned again by a parent that is gone, the garbage collector would delete it with its pods."""
+    server = FakeServer()
+    applier = Applier(server.client())
+    await applier.apply(a_live(), [a_service()])
+    read = a_live(*(dict(child) for child in stored(server)))
+    await server.client().apply(
+        {**a_service(), "metadata": {**a_service()["metadata"], "ownerReferences": []}}, force=True
+    )
+    with pytest.raises(Conflict):
+        await applier.apply(read, [a_service(port=9)])
+    assert stored(server)[0]["metadata"]["ownerReferences"] == []
 
 
 @pytest.mark.case("E-16")

@@ -81,7 +81,7 @@ async def test_what_is_gone_is_forgotten_without_a_write() -> None:
     del server.objects[PARENT]
     server.requests.clear()
     assert await reconciler.reconcile(KEY) is False
-    assert server.requests == {"GET": 1}
+    assert set(server.requests) == {"GET"}
     assert reconciler.objects.keys == ()
 
 
