@@ -5,7 +5,7 @@
 #
 # The worker's own build of torch comes from PyPI. A base that has torch already keeps it:
 #   --build-arg WORKER_BASE=IMAGE --build-arg WORKER_EXTRA=worker-cpu
-ARG BASE=docker.io/library/python:3.11-slim-bookworm
+ARG BASE=python:3.11-slim-bookworm
 ARG WORKER_BASE=${BASE}
 
 # --- what the builds of both images need -------------------------------------------------------------------------
