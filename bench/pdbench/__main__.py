@@ -21,13 +21,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="pdbench", description=__doc__)
     parser.add_argument("--only", choices=sorted(BENCHES), help="run this one alone")
     only = parser.parse_args().only
-    done: list[Measure] = []
     for name in [only] if only else BENCHES:
         print(f"==> {name}", file=sys.stderr, flush=True)
         measures = BENCHES[name]()
         record(measures, path=RESULTS)
-        done.extend(measures)
-    print(table(done))
+        print(table(measures), flush=True)  # at once: what was measured isn't lost when the next one fails
     return 0
 
 

@@ -15,7 +15,7 @@ from tests.support.pddeployments import small
 NAMESPACE = "pd-bench"
 RUNS = 50
 READY_RUNS = 3  # each starts four ranks that import torch on two cores
-CHILDREN = 10  # ServiceAccount, NetworkPolicy, 3 Services, 2 PodDisruptionBudgets, 2 StatefulSets, Deployment
+CHILDREN = 11  # ServiceAccount, 2 NetworkPolicies, 3 Services, 2 PodDisruptionBudgets, 2 StatefulSets, Deployment
 KINDS = "serviceaccount,networkpolicy,service,poddisruptionbudget,statefulset,deployment"
 CHILDREN_SECONDS = 30
 READY_SECONDS = 180

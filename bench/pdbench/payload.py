@@ -1,10 +1,11 @@
 """The worker's payload rate at fan-out 4, against what the engine and the machine can do, in interleaved rounds."""
 
 from collections.abc import Callable, Sequence
+from itertools import permutations
 
 from pdbench import bare, measure
 from pdbench.measure import Measure
-from pdbench.receivers import HOST, Receiver, engine, running_receivers
+from pdbench.receivers import HOST, Receiver, running_receivers
 from pdworker.config import Geometry
 from pdworker.kv.pool import Pool
 from pdworker.transfer.backends.base import Write
@@ -13,7 +14,8 @@ from pdworker.transfer.plan import Target, writes
 
 FAN_OUT = 4
 TOKENS = 4096
-ROUNDS = 7
+# Every order of the four sides, once: none of them always follows the same other.
+ORDERS = tuple(permutations(range(4)))
 # DeepSeek-V2-Lite: 27 layers, 512 + 64 wide.
 GEOMETRY = Geometry(layers=27, width=576, dtype="bfloat16", page_size=64)
 
@@ -25,19 +27,19 @@ def measures() -> Sequence[Measure]:
     pool.fill(1, range(pages))
     layer_bytes = pool.layer_bytes()
     with running_receivers(FAN_OUT, layers=GEOMETRY.layers, layer_bytes=layer_bytes) as receivers:
-        ours, raw = MooncakeEngine(HOST, protocol="tcp"), engine()
+        ours = MooncakeEngine(HOST, protocol="tcp")
         for address in pool.addresses():
             ours.register(address, layer_bytes)
-            if raw.register_memory(address, layer_bytes) != 0:
-                raise RuntimeError("the bare engine could not register the pool")
         plan = _plan(pool, receivers)
         sides: tuple[Callable[[], float], ...] = (
             lambda: sum(write.length for write in plan) / ours.write(plan),
-            lambda: bare.submit_and_poll(raw, pool.addresses(), receivers, layer_bytes=layer_bytes),
+            lambda: bare.submit_and_poll(ours.engine, pool.addresses(), receivers, layer_bytes=layer_bytes),
             bare.iperf3,
             bare.memcpy,
         )
-        rounds = [_round(sides, backwards=bool(number % 2)) for number in range(ROUNDS + 1)][1:]  # the first connects
+        for side in sides:
+            side()  # connections are made, buffers touched
+        rounds = [_round(sides, order) for order in ORDERS]
     worker, bare_loop, iperf, memcpy = (list(rates) for rates in zip(*rounds, strict=True))
     return [
         measure.of("payload.rate", worker, unit="GB/s"),
@@ -47,10 +49,10 @@ def measures() -> Sequence[Measure]:
     ]
 
 
-def _round(sides: Sequence[Callable[[], float]], *, backwards: bool) -> list[float]:
-    """Every side's rate in GB/s, now from the front, now from the back: no side always follows the same one."""
-    rates = [side() / 1e9 for side in (reversed(sides) if backwards else sides)]
-    return rates[::-1] if backwards else rates
+def _round(sides: Sequence[Callable[[], float]], order: Sequence[int]) -> list[float]:
+    """Every side's rate in GB/s, one after another in this order."""
+    rates = {at: sides[at]() / 1e9 for at in order}
+    return [rates[at] for at in range(len(sides))]
 
 
 def _plan(pool: Pool, receivers: Sequence[Receiver]) -> list[Write]:

@@ -23,12 +23,12 @@ class MooncakeEngine:
     def __init__(self, host: str, *, protocol: str, devices: str = "") -> None:
         if protocol == "tcp":
             os.environ["MC_FORCE_TCP"] = "1"  # else it takes RDMA where it finds a device
-        self._engine = _started(host, protocol, devices)
+        self.engine = _started(host, protocol, devices)
         self.session = f"[{host}]:{self._port()}" if ":" in host else f"{host}:{self._port()}"
 
     def register(self, address: int, length: int) -> None:
         """Register memory. Raises EngineError."""
-        if (code := self._engine.register_memory(address, length)) != 0:
+        if (code := self.engine.register_memory(address, length)) != 0:
             raise EngineError(f"{length} bytes could not be registered: code {code}")
 
     def write(self, writes: Sequence[Write]) -> float:
@@ -38,10 +38,10 @@ class MooncakeEngine:
         bounded, for what is in flight: only then may the source be touched. Raises EngineError.
         """
         start = time.perf_counter()
-        flight = _Flight(self._engine.transfer_check_status)
+        flight = _Flight(self.engine.transfer_check_status)
         for write in writes:
             flight.make_room(write.session)
-            batch = self._engine.transfer_submit_write(write.session, write.source, write.target, write.length)
+            batch = self.engine.transfer_submit_write(write.session, write.source, write.target, write.length)
             if batch == 0:
                 flight.drain()
                 raise EngineError(f"a write of {write.length} bytes to {write.session} was refused")
@@ -50,7 +50,7 @@ class MooncakeEngine:
         return time.perf_counter() - start
 
     def _port(self) -> int:
-        return int(self._engine.get_rpc_port())
+        return int(self.engine.get_rpc_port())
 
 
 class _Flight:
