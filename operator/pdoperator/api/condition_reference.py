@@ -26,6 +26,7 @@ RUNBOOKS: Final[Mapping[str, tuple[Reason, ...]]] = {
     "metrics.md": (
         Reason.NOT_OBSERVED,
         Reason.NO_WORKERS,
+        Reason.WORKERS_UNREAD,
         Reason.SCRAPE_FAILED,
         Reason.SERIES_MISSING,
         Reason.NOT_REPORTED,

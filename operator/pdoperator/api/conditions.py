@@ -116,7 +116,7 @@ STATES: Mapping[ConditionType, Mapping[Status, tuple[Reason, ...]]] = {
     ConditionType.METRICS_AVAILABLE: {
         _T: (Reason.ALL_READ,),
         _F: _METRICS_FAULTS,
-        _U: (Reason.NO_WORKERS, *_UNSEEN),
+        _U: (Reason.NO_WORKERS, Reason.WORKERS_UNREAD, *_UNSEEN),
     },
     ConditionType.BANDWIDTH_SLO_MET: {_U: (Reason.NOT_CONFIGURED,)},
 }

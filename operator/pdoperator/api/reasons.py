@@ -132,6 +132,11 @@ class Reason(StrEnum):
         "There is no started worker pod to read.",
         "See Available and Progressing for why there are none.",
     )
+    WORKERS_UNREAD = (
+        "WorkersUnread",
+        "A worker has started since the last read and is read at once; verdicts stand on the others until then.",
+        "Wait a few seconds. If it stays, look at the operator's log and its pd_operator_scrapes_total.",
+    )
     ALL_READ = "AllRead", "Every started worker's metrics page was read in time, whole and sane."
     SCRAPE_FAILED = (
         "ScrapeFailed",

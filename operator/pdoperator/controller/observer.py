@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pdoperator.controller.queue import Queue
 from pdoperator.observe.scrape import Scraper, Target
 from pdoperator.status.live import Key
-from pdoperator.verify.samples import Gap, Reading
-from pdoperator.verify.verdict import Expectation, Memory, Verdicts, advance
+from pdoperator.verify.samples import Gap, PodRef, Reading
+from pdoperator.verify.verdict import Expectation, Memory, Verdicts, advance, without_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,11 @@ class Watch:
     expectation: Expectation
     targets: tuple[Target, ...]
     interval_seconds: float
+
+    @property
+    def pods(self) -> frozenset[PodRef]:
+        """The incarnations of worker pods to read."""
+        return frozenset(target.pod for target in self.targets)
 
 
 @dataclass(slots=True)
@@ -36,13 +41,13 @@ class Observer:
 
     def watch(self, key: Key, watch: Watch) -> Verdicts:
         """Watch this from now on; returns what is known so far."""
-        if key not in self._watched:
+        before = self._watched.get(key)
+        if before is None or watch.pods - before.pods:
+            # A worker is up. It is read at once: what it moves before its first read counts for nothing.
             self.due.add(key)
-        elif watch.targets and not self._watched[key].targets:
-            self.due.add(key)  # the first worker is up: don't let it wait for a whole interval
         self._watched[key] = watch
         self._memory[key] = advance(self._memory.get(key), None, watch.expectation)
-        return self._memory[key].verdicts
+        return without_unread(self._memory[key].verdicts, self._unread(key))
 
     def forget(self, key: Key) -> None:
         """The PDDeployment is gone, or isn't to be verified: drop what was learnt."""
@@ -66,10 +71,14 @@ class Observer:
         current = self._watched.get(key)
         if current is None or current.expectation.uid != watch.expectation.uid:
             return  # deleted, or another object of the same name, while the scrape ran
-        before = self._memory[key].verdicts
+        before, unread = self._memory[key].verdicts, self._unread(key)
         self._memory[key] = advance(self._memory[key], readings, current.expectation)
-        if self._memory[key].verdicts != before:
+        if self._memory[key].verdicts != before or self._unread(key) != unread:
             self.changed(key)
+
+    def _unread(self, key: Key) -> frozenset[PodRef]:
+        """Workers that are watched and were never looked at."""
+        return self._watched[key].pods - self._memory[key].evidence.pods.keys()
 
 
 def _result(reading: Reading) -> str:

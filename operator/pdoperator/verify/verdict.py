@@ -1,6 +1,6 @@
 """The memory of one deployment's verification, and how it moves: memory, readings, expectation -> memory."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from pdoperator.api.conditions import Finding, Reason, Status
@@ -10,11 +10,11 @@ from pdoperator.verify.expectation import Expectation
 from pdoperator.verify.factor_check import FactorVerdict, judge_factor
 from pdoperator.verify.metrics_check import judge_metrics
 from pdoperator.verify.pairing_check import judge_pairing
-from pdoperator.verify.samples import Reading
+from pdoperator.verify.samples import PodRef, Reading
 from pdoperator.verify.transport_check import judge_transport
-from pdoperator.verify.wording import same_but_figures
+from pdoperator.verify.wording import names, same_but_figures
 
-__all__ = ["Expectation", "Memory", "Verdicts", "advance", "disabled", "judge"]
+__all__ = ["Expectation", "Memory", "Verdicts", "advance", "disabled", "judge", "without_unread"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,16 @@ def disabled(expectation: Expectation) -> Verdicts:
         Status.UNKNOWN, Reason.VERIFICATION_DISABLED, "spec.verification.source is None: nothing is read."
     )
     return Verdicts(expectation, factor=unknown, pairing=unknown, transport=unknown, metrics=unknown)
+
+
+def without_unread(verdicts: Verdicts, unread: Collection[PodRef]) -> Verdicts:
+    """The verdicts while some workers were never read: nobody may take the rest for all of them."""
+    if not unread or verdicts.metrics.status is not Status.TRUE:
+        return verdicts
+    where = names(pod.name for pod in unread)
+    return replace(
+        verdicts, metrics=Finding(Status.UNKNOWN, Reason.WORKERS_UNREAD, f"started and not read yet: {where}.")
+    )
 
 
 def _steadied(found: Verdicts, previous: Verdicts) -> Verdicts:

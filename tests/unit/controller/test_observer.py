@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from pdoperator.api.conditions import Finding, Reason, Status
 from pdoperator.controller.observer import Observer, Watch
 from pdoperator.controller.queue import Queue
 from pdoperator.observe.scrape import Target
@@ -123,4 +124,22 @@ async def test_a_scrape_of_a_deleted_object_is_not_counted_for_its_successor() -
     fresh = observer.watch(KEY, a_watch(uid="uid-of-another"))
     await asyncio.sleep(1)
     assert observer.watch(KEY, a_watch(uid="uid-of-another")) == fresh
+    task.cancel()
+
+
+async def test_a_worker_that_starts_later_is_read_at_once_and_nobody_takes_the_others_for_all() -> None:
+    workers, changed = Workers(), list[Key]()
+    observer = an_observer(workers, changed)
+    task = asyncio.create_task(observer.work())
+    observer.watch(KEY, a_watch(DECODE))
+    await asyncio.sleep(5)
+    assert observer.watch(KEY, a_watch(DECODE)).metrics.status is Status.TRUE
+    changed.clear()
+    assert observer.watch(KEY, a_watch(PREFILL, DECODE)).metrics == Finding(
+        Status.UNKNOWN, Reason.WORKERS_UNREAD, "started and not read yet: v2-prefill-0."
+    )
+    await asyncio.sleep(1)
+    assert workers.at == [0, 5]
+    assert changed == [KEY]
+    assert observer.watch(KEY, a_watch(PREFILL, DECODE)).metrics.status is Status.TRUE
     task.cancel()
