@@ -19,6 +19,7 @@ from pdworker.api import MAX_BODY_BYTES
 LOG = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0  # how stale the list of ready pods may be; readiness probes are no faster
 PROBE_TIMEOUT = aiohttp.ClientTimeout(total=2)
+FRESH_LOOKS = 2  # before a request is refused; each takes at most the time of a probe
 MAX_PODS = 1024  # addresses of one role; a headless Service of more needs another router
 # Both sides fail by themselves within their own deadlines (300 s and a margin each); this is for sides that don't.
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=420, connect=5)
@@ -83,6 +84,8 @@ class Router:
         self.prefill = Pool(settings.prefill_service)
         self.decode = Pool(settings.decode_service)
         self._http = aiohttp.ClientSession()
+        self._looking = asyncio.Lock()
+        self._looks = 0
 
     async def close(self) -> None:
         """End all connections."""
@@ -91,7 +94,7 @@ class Router:
     async def watch(self) -> None:
         """Keep both pools fresh, for ever."""
         while True:
-            await asyncio.gather(self.look(self.prefill), self.look(self.decode))
+            await self._look_again()
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self, pool: Pool) -> None:
@@ -108,10 +111,11 @@ class Router:
             return web.json_response({"error": {"message": f"the body is not JSON: {wrong}"}}, status=400)
         if not isinstance(body, dict):
             return web.json_response({"error": {"message": "the body is not a JSON object"}}, status=400)
-        prefill, decode = self.prefill.next(), self.decode.next()
-        if prefill is None or decode is None:
+        pair = await self._pair()
+        if pair is None:
             message = f"no pair: {self.prefill.story()}, {self.decode.story()}"
             return web.json_response({"error": {"message": message}}, status=503)
+        prefill, decode = pair
         room = secrets.randbits(63)
         body |= {
             "bootstrap_host": prefill,
@@ -119,6 +123,27 @@ class Router:
             "bootstrap_room": room,
         }
         return await self._through(prefill, decode, request.path, body)
+
+    async def _pair(self) -> tuple[str, str] | None:
+        """The next pair; None when there is none although it was looked for anew.
+
+        Kubernetes may call a pod ready before the next look does, and a user who saw Ready must not be told otherwise.
+        """
+        for look in range(FRESH_LOOKS + 1):
+            prefill, decode = self.prefill.next(), self.decode.next()
+            if prefill is not None and decode is not None:
+                return prefill, decode
+            if look < FRESH_LOOKS:
+                await self._look_again()
+        return None
+
+    async def _look_again(self) -> None:
+        """Look at both pools; requests that wait at the same time share one look."""
+        seen = self._looks
+        async with self._looking:
+            if self._looks == seen:
+                await asyncio.gather(self.look(self.prefill), self.look(self.decode))
+                self._looks += 1
 
     async def _through(self, prefill: str, decode: str, path: str, body: dict[str, Any]) -> web.Response:
         sides = {"prefill": prefill, "decode": decode}

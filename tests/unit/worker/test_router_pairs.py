@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from pdworker.router import Router, Settings, application
+from pdworker.router import FRESH_LOOKS, Router, Settings, application
 
 PREFILL, DECODE = "127.92.0.1", "127.92.0.2"  # pods of one port, each with an address of its own
 SENT = {"replica_factor": 4, "logical_bytes": 10, "reported_bytes": 40, "seconds": 0.5, "bootstrap_room": 1}
@@ -22,6 +22,7 @@ class FakePod:
     status: int
     answer: dict[str, Any]
     is_ready: bool = True
+    probes: int = 0
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def application(self) -> web.Application:
@@ -30,6 +31,7 @@ class FakePod:
         return app
 
     async def ready(self, _: web.Request) -> web.Response:
+        self.probes += 1
         return web.Response(status=200 if self.is_ready else 503)
 
     async def generate(self, request: web.Request) -> web.Response:
@@ -95,12 +97,19 @@ async def test_every_request_has_a_room_of_its_own(bench: Bench) -> None:
     assert len({asked["bootstrap_room"] for asked in bench.prefill.asked}) == 20
 
 
-async def test_before_it_has_looked_there_is_no_pair(bench: Bench) -> None:
-    status, said = await bench.ask(prompt_tokens=4)
-    assert status == 503
-    assert said["error"]["message"] == (
-        f"no pair: 0 of 0 pods of {PREFILL} are ready, 0 of 0 pods of {DECODE} are ready"
-    )
+async def test_pods_that_became_ready_since_the_last_look_serve_at_once(bench: Bench) -> None:
+    bench.decode.is_ready = False
+    await bench.look()
+    bench.decode.is_ready = True
+    status, _ = await bench.ask(prompt_tokens=4)
+    assert status == 200
+
+
+async def test_requests_that_find_no_pair_together_share_their_looks(bench: Bench) -> None:
+    bench.decode.is_ready = False
+    answers = await asyncio.gather(*(bench.ask(prompt_tokens=4) for _ in range(20)))
+    assert {status for status, _ in answers} == {503}
+    assert bench.decode.probes <= 2 * FRESH_LOOKS  # a straggler may begin a round of its own
 
 
 async def test_a_pod_that_is_not_ready_makes_no_pair_and_is_asked_nothing(bench: Bench) -> None:
