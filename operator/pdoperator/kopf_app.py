@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import kopf
 
+from pdoperator.cluster.gather import MANAGED_SELECTOR, parents_of
 from pdoperator.cluster.kinds import CHILD_KINDS, PDDEPLOYMENT, POD, Kind
-from pdoperator.cluster.live import MANAGED_SELECTOR, parents_of
 from pdoperator.controller.run import Hint
 from pdoperator.controller.settings import Settings
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 WATCHED_CHILDREN = (*CHILD_KINDS, POD)
 

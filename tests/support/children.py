@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pdoperator.status.live import Key, Live
+from pdoperator.live.state import Key, Live
 
 KEY = Key("ns", "v2")
 UID = "uid-parent"

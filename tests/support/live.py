@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pdoperator.status.live import Key, Live
-from pdoperator.status.objects import pods_of, workloads_of
+from pdoperator.live.objects import pods_of, workloads_of
+from pdoperator.live.state import Key, Live
 
 NAME = "v2"
 LABELS = "pdoperator.io/deployment", "pdoperator.io/role"

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pdoperator.api.errors import Invalid, Transient
+from pdoperator.api.labels import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_LABEL
 from pdoperator.cluster.client import Client
 from pdoperator.cluster.kinds import kind_of
-from pdoperator.cluster.live import MANAGED_BY, MANAGED_BY_LABEL
+from pdoperator.live.state import Key, Live, Manifest
 from pdoperator.plan.plan import digest
-from pdoperator.status.live import Key, Live, Manifest
-from pdoperator.status.objects import DEPLOYMENT_LABEL
 
 # Changes without anybody having changed what the object asks for.
 _BOOKKEEPING = ("resourceVersion", "managedFields", "generation")

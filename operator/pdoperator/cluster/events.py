@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pdoperator.api.errors import Failure
 from pdoperator.cluster.client import Client
 from pdoperator.cluster.kinds import EVENT
-from pdoperator.status.live import Live
+from pdoperator.live.state import Live
 
 _log = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from pdoperator.controller.reconcile import Reconciler
 from pdoperator.controller.resync import Resync
 from pdoperator.controller.settings import Settings
 from pdoperator.controller.work import Worker
+from pdoperator.live.state import Key
 from pdoperator.observe.scrape import Limits, Scraper, open_session
-from pdoperator.status.live import Key
 
 LAG_SECONDS = 1.0  # between two looks at the event loop
 # Two missed rounds and a bound for the list itself: one slow API server isn't a reason for a restart.

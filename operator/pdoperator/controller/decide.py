@@ -7,11 +7,11 @@ from pdoperator.api.errors import Invalid
 from pdoperator.api.parse import parse
 from pdoperator.api.types import Spec
 from pdoperator.controller.observer import Watch
+from pdoperator.live.state import Live, Pod
 from pdoperator.observe.scrape import Target
 from pdoperator.plan import ports
 from pdoperator.plan.plan import Manifest, Owner, PlanSettings, build
 from pdoperator.plan.topology import topology_of
-from pdoperator.status.live import Live, Pod
 from pdoperator.topology.resolve import Topology
 from pdoperator.topology.role import WORKER_ROLES
 from pdoperator.verify.expectation import Expectation

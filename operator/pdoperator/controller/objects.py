@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 _STATUSES = ("True", "False", "Unknown")
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pdoperator.controller.queue import Queue
+from pdoperator.live.state import Key
 from pdoperator.observe.scrape import Scraper, Target
-from pdoperator.status.live import Key
 from pdoperator.verify.samples import Gap, PodRef, Reading
 from pdoperator.verify.verdict import Expectation, Memory, Verdicts, advance, without_unread
 

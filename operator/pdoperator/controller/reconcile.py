@@ -12,14 +12,14 @@ from pdoperator.api.errors import Conflict, Failure, Invalid
 from pdoperator.cluster.apply import Applier
 from pdoperator.cluster.client import Client
 from pdoperator.cluster.events import Events
-from pdoperator.cluster.live import gather
+from pdoperator.cluster.gather import gather
 from pdoperator.controller.announce import notices
 from pdoperator.controller.decide import Valid, decide, expectation_of, watch_of
 from pdoperator.controller.objects import Objects
 from pdoperator.controller.observer import Observer
+from pdoperator.live.state import Key, Live
 from pdoperator.plan.plan import PlanSettings
 from pdoperator.status.compute import changed, compute
-from pdoperator.status.live import Key, Live
 from pdoperator.verify.verdict import Verdicts, disabled
 
 

@@ -9,7 +9,7 @@ from pdoperator.api.errors import Failure
 from pdoperator.cluster.client import Client
 from pdoperator.cluster.kinds import PDDEPLOYMENT
 from pdoperator.controller.queue import Backoff, Queue
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 _log = logging.getLogger(__name__)
 

@@ -18,11 +18,11 @@ from pdoperator.cluster.client import Client, connect
 from pdoperator.cluster.kinds import Kind
 from pdoperator.cluster.lease import Lease, Lost
 from pdoperator.controller.assembly import Assembly, assembled
+from pdoperator.controller.health_port import serving
 from pdoperator.controller.metrics import Metrics
 from pdoperator.controller.race import Part, race
 from pdoperator.controller.settings import Settings
-from pdoperator.observe.server import serving
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pdoperator.api.errors import Bug, Conflict, Failure, Invalid, Transient
 from pdoperator.controller.metrics import Metrics
 from pdoperator.controller.queue import Queue
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 _log = logging.getLogger(__name__)
 

@@ -3,15 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from pdoperator.api.labels import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_LABEL, ROLE_LABEL
 from pdoperator.api.types import API_VERSION, KIND
 from pdoperator.topology.role import Role
 
 Manifest = dict[str, Any]
-
-DEPLOYMENT_LABEL = "pdoperator.io/deployment"
-ROLE_LABEL = "pdoperator.io/role"
-MODEL_ANNOTATION = "pdoperator.io/model"
-BOOTSTRAP_ANNOTATION = "sglang.ai/bootstrap-port"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ def labels(owner: Owner, role: Role | None = None) -> dict[str, str]:
     found = {
         "app.kubernetes.io/name": "pd-operator-worker",
         "app.kubernetes.io/instance": owner.name,
-        "app.kubernetes.io/managed-by": "pd-operator",
+        MANAGED_BY_LABEL: MANAGED_BY,
         DEPLOYMENT_LABEL: owner.name,
     }
     return found if role is None else {**found, ROLE_LABEL: str(role)}

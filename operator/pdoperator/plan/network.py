@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from pdoperator.api.labels import DEPLOYMENT_LABEL, ROLE_LABEL
 from pdoperator.plan import ports
-from pdoperator.plan.names import DEPLOYMENT_LABEL, ROLE_LABEL, Manifest, Owner, metadata, selector
+from pdoperator.plan.names import Manifest, Owner, metadata, selector
 from pdoperator.plan.pods import PlanSettings
 from pdoperator.topology.role import WORKER_ROLES, Role
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pdoperator.api.choices import Transport
+from pdoperator.api.labels import BOOTSTRAP_ANNOTATION, MODEL_ANNOTATION
 from pdoperator.api.template import PodTemplate
 from pdoperator.api.types import Spec
 from pdoperator.plan import ports
 from pdoperator.plan.environment import router_environment, worker_environment
-from pdoperator.plan.names import BOOTSTRAP_ANNOTATION, MODEL_ANNOTATION, Manifest, Owner, labels
+from pdoperator.plan.names import Manifest, Owner, labels
 from pdoperator.topology.resolve import Topology
 from pdoperator.topology.role import Role
 

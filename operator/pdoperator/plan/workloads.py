@@ -1,7 +1,8 @@
 """The workloads, and what stands beside them."""
 
+from pdoperator.api.labels import MODEL_ANNOTATION
 from pdoperator.api.types import Spec
-from pdoperator.plan.names import MODEL_ANNOTATION, Manifest, Owner, metadata, selector
+from pdoperator.plan.names import Manifest, Owner, metadata, selector
 from pdoperator.plan.pods import PlanSettings, router_template, worker_template
 from pdoperator.topology.resolve import Topology
 from pdoperator.topology.role import Role

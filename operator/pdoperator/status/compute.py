@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from pdoperator.api.conditions import ConditionType, Finding
 from pdoperator.api.errors import Failure, Invalid
+from pdoperator.live.state import Live
 from pdoperator.status import conditions, figures, merge
-from pdoperator.status.live import Live
 from pdoperator.status.roles import role_status, roles_of
 from pdoperator.topology.resolve import Topology, status_of
 from pdoperator.topology.role import WORKER_ROLES

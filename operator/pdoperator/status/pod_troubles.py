@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from pdoperator.api.conditions import Finding, Reason, Status
-from pdoperator.status.live import Pod
+from pdoperator.live.state import Pod
 from pdoperator.topology.role import Role
 from pdoperator.verify.wording import names
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from pdoperator.api.conditions import Finding
-from pdoperator.status.live import Live, Pod, Workload
-from pdoperator.status.objects import DEPLOYMENT_LABEL, ROLE_LABEL
+from pdoperator.api.labels import DEPLOYMENT_LABEL, ROLE_LABEL
+from pdoperator.live.state import Live, Pod, Workload
 from pdoperator.status.pod_troubles import pod_trouble
 from pdoperator.topology.role import Role
 

@@ -4,9 +4,9 @@ import pytest
 
 from pdoperator.api.errors import Conflict, Transient
 from pdoperator.cluster import kinds
+from pdoperator.cluster.gather import parents_of
 from pdoperator.cluster.kinds import Kind
-from pdoperator.cluster.live import parents_of
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 from tests.support.children import a_service, owned_by
 from tests.support.fake_api import FakeClient, FakeServer, refusal
 

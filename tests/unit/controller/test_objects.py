@@ -1,7 +1,7 @@
 from prometheus_client import CollectorRegistry
 
 from pdoperator.controller.objects import Objects
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 V2 = Key("ns", "v2")
 

@@ -7,8 +7,8 @@ import pytest
 from pdoperator.api.conditions import Finding, Reason, Status
 from pdoperator.controller.observer import Observer, Watch
 from pdoperator.controller.queue import Queue
+from pdoperator.live.state import Key
 from pdoperator.observe.scrape import Target
-from pdoperator.status.live import Key
 from pdoperator.topology.role import Role
 from pdoperator.verify.samples import Reading
 from tests.support import pages

@@ -12,8 +12,8 @@ from pdoperator.controller.objects import Objects
 from pdoperator.controller.observer import Observer
 from pdoperator.controller.queue import Queue
 from pdoperator.controller.reconcile import Reconciler
+from pdoperator.live.state import Key
 from pdoperator.plan.plan import PlanSettings
-from pdoperator.status.live import Key
 from tests.support.builders import a_pddeployment, sizes
 from tests.support.fake_api import FakeServer, refusal
 

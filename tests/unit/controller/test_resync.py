@@ -4,7 +4,7 @@ import pytest
 
 from pdoperator.controller.queue import Queue
 from pdoperator.controller.resync import Resync
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 from tests.support.fake_api import FakeServer, refusal
 
 pytestmark = pytest.mark.looptime

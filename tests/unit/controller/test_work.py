@@ -8,7 +8,7 @@ from pdoperator.api.errors import Bug, Conflict, Invalid, Transient
 from pdoperator.controller.metrics import Metrics
 from pdoperator.controller.queue import Backoff, Queue
 from pdoperator.controller.work import Worker
-from pdoperator.status.live import Key
+from pdoperator.live.state import Key
 
 pytestmark = pytest.mark.looptime
 

@@ -13,8 +13,8 @@ from pdoperator.api.choices import Attention, KvCacheDtype
 from pdoperator.api.conditions import STATES, ConditionType, Reason, Status
 from pdoperator.api.errors import Bug, Conflict, Failure, Invalid, Transient, Unsupported
 from pdoperator.api.status import Status as StoredStatus
+from pdoperator.live.state import Live
 from pdoperator.status.compute import changed, compute
-from pdoperator.status.live import Live
 from pdoperator.topology.parallelism import Side
 from pdoperator.topology.resolve import Topology, resolve
 from pdoperator.topology.traffic import MlaGeometry

@@ -8,13 +8,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from pdoperator.api.labels import DEPLOYMENT_LABEL, MANAGED_BY, MANAGED_BY_LABEL
 from pdoperator.cluster.client import Client
 from pdoperator.cluster.kinds import CHILD_KINDS, PDDEPLOYMENT, POD
-from pdoperator.status.live import Key, Live
-from pdoperator.status.objects import DEPLOYMENT_LABEL, pods_of, workloads_of
+from pdoperator.live.objects import pods_of, workloads_of
+from pdoperator.live.state import Key, Live
 
-MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
-MANAGED_BY = "pd-operator"
 MANAGED_SELECTOR = f"{MANAGED_BY_LABEL}={MANAGED_BY}"
 
 

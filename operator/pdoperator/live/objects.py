@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pdoperator.status.live import Pod, Workload
+from pdoperator.api.labels import DEPLOYMENT_LABEL, ROLE_LABEL
+from pdoperator.live.state import Pod, Workload
 from pdoperator.topology.role import Role
-
-DEPLOYMENT_LABEL = "pdoperator.io/deployment"
-ROLE_LABEL = "pdoperator.io/role"
 
 # What a container says while it waits its turn; every other reason for waiting is one somebody must hear of.
 _PATIENT_REASONS = frozenset({"", "ContainerCreating", "PodInitializing"})

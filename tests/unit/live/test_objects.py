@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pdoperator.status.objects import pod_of, pods_of, workload_of
+from pdoperator.live.objects import pod_of, pods_of, workload_of
 from pdoperator.topology.role import Role
 from tests.support.live import pod_object, workload_object
 
