@@ -7,7 +7,7 @@ PY := .venv/bin/python
 export PATH := $(CURDIR)/.venv/bin:$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pd-operator/bin:$(PATH)
 
 .PHONY: help setup demo cluster-up cluster-down cluster-status cluster-env images \
-	test test-unit test-api test-cluster verify generated crds docs bench constraints clean
+	test test-unit test-api test-cluster verify generated bench constraints clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
@@ -47,11 +47,8 @@ test-cluster: setup ## End to end on the local cluster (KEEP=1 leaves a cluster 
 verify: setup ## Linters, types, layers, and that generated files are what the code generates
 	@localcluster/verify.sh
 
-crds: setup ## Write crds/ from the models
-	@$(PY) -m pdoperator.api.crd
-
-docs: setup ## Write the generated reference pages
-	@$(PY) -m pdoperator.api.reference && $(PY) -m tests.support.cases
+generated: setup ## Write every generated file: the CRD, the reference pages
+	@$(PY) -m pdoperator.generate
 
 bench: setup ## Measure and print a table (ONLY=name for one)
 	@MC_LOG_LEVEL=ERROR $(PY) -m pdbench $(if $(ONLY),--only $(ONLY))

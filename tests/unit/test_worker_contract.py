@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pdoperator.api.parse import parse
-from pdoperator.api.rules import FREE_ENV
+from pdoperator.api.rules.pddeployment import FREE_ENV
 from pdoperator.plan import ports
 from pdoperator.plan.environment import router_environment, worker_environment
 from pdoperator.plan.names import Owner

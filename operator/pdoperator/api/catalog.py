@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pdoperator.api.choices import Attention
+from pdoperator.api.enums import Attention
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pdoperator.api.base import ApiModel, Quantity, list_map
-from pdoperator.api.choices import Backend, EngineName, ResourceSource, Transport
+from pdoperator.api.enums import Backend, EngineName, ResourceSource, Transport
 
 ShortText = Annotated[str, Field(min_length=1, max_length=128)]
 DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)]

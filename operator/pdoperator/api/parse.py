@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from pdoperator.api import catalog
 from pdoperator.api.errors import Invalid
-from pdoperator.api.rule import check
-from pdoperator.api.rules import RULES
+from pdoperator.api.rules.pddeployment import RULES
+from pdoperator.api.rules.rule import check
 from pdoperator.api.types import Geometry, Spec
 
 MESSAGE_LIMIT = 200  # a value in a message is for reading, not for keeping

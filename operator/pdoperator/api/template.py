@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pdoperator.api.base import ApiModel, LabelValue, Quantity, Subdomain, list_map
-from pdoperator.api.choices import TaintEffect, TolerationOperator
+from pdoperator.api.enums import TaintEffect, TolerationOperator
 
 LabelKey = Annotated[str, Field(min_length=1, max_length=317)]  # prefix of 253, slash, name of 63
 Resources = Annotated[dict[str, Quantity], Field(max_length=16)]

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from pdoperator.api.base import ApiModel, Count, Duration, Quantity
-from pdoperator.api.choices import Attention, KvCacheDtype, VerificationSource
 from pdoperator.api.engine import Engine, Transfer
+from pdoperator.api.enums import Attention, KvCacheDtype, VerificationSource
 from pdoperator.api.template import PodTemplate
 
 GROUP = "pdoperator.io"

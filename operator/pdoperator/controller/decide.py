@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pdoperator.api.choices import VerificationSource
+from pdoperator.api.enums import VerificationSource
 from pdoperator.api.errors import Invalid
 from pdoperator.api.parse import parse
 from pdoperator.api.types import Spec

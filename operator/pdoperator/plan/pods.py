@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pdoperator.api.choices import Transport
+from pdoperator.api.enums import Transport
 from pdoperator.api.labels import BOOTSTRAP_ANNOTATION, MODEL_ANNOTATION
 from pdoperator.api.template import PodTemplate
 from pdoperator.api.types import Spec

@@ -1,6 +1,6 @@
 """From a parsed spec to its topology."""
 
-from pdoperator.api.choices import Attention
+from pdoperator.api.enums import Attention
 from pdoperator.api.errors import Invalid
 from pdoperator.api.types import Model, Parallelism, Spec
 from pdoperator.topology.parallelism import Side

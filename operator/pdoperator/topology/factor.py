@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pdoperator.api.choices import Attention
+from pdoperator.api.enums import Attention
 from pdoperator.topology.parallelism import Side
 
 

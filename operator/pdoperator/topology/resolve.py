@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pdoperator.api.choices import Attention, KvCacheDtype
+from pdoperator.api.enums import Attention, KvCacheDtype
 from pdoperator.topology.factor import Factor, Unknown, replica_factor, senders
 from pdoperator.topology.parallelism import Side, can_pair
 from pdoperator.topology.role import Role

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pdoperator.api.choices import KvCacheDtype
+from pdoperator.api.enums import KvCacheDtype
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pdoperator.api.choices import Attention, Backend, EngineName, Transport, VerificationSource
+from pdoperator.api.enums import Attention, Backend, EngineName, Transport, VerificationSource
 from pdoperator.api.errors import Invalid, Unsupported
 from pdoperator.api.parse import parse
 from pdoperator.api.types import Geometry, duration_seconds

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdoperator.api.choices import Attention, KvCacheDtype
 from pdoperator.api.conditions import STATES, ConditionType, Reason, Status
+from pdoperator.api.enums import Attention, KvCacheDtype
 from pdoperator.api.errors import Bug, Conflict, Failure, Invalid, Transient, Unsupported
 from pdoperator.api.status import Status as StoredStatus
 from pdoperator.live.state import Live

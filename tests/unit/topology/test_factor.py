@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pdoperator.api.choices import Attention
+from pdoperator.api.enums import Attention
 from pdoperator.topology.factor import Factor, Unknown, replica_factor, senders
 from pdoperator.topology.parallelism import Side, can_pair
 

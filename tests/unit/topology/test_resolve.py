@@ -1,6 +1,6 @@
 import pytest
 
-from pdoperator.api.choices import Attention, KvCacheDtype
+from pdoperator.api.enums import Attention, KvCacheDtype
 from pdoperator.topology.parallelism import Side
 from pdoperator.topology.resolve import Refused, RoleTopology, Topology, resolve, status_of
 from pdoperator.topology.traffic import Geometry, MhaGeometry, MlaGeometry, kv_bytes_per_token

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pdoperator.api.rule import EACH, Rule
+from pdoperator.api.rules.rule import EACH, Rule
 
 Schema = dict[str, Any]
 

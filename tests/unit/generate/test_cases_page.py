@@ -1,15 +1,18 @@
 """docs/reference/cases.md lists every marked test, and every case has one."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.support.cases import PAGE, listed, marked, render
+from pdoperator.generate.cases_page import FILE, listed, marked, render
 
-TABLE = PAGE.read_text(encoding="utf-8")
-TESTS = marked()
+ROOT = Path(__file__).parents[3]
+TABLE = (ROOT / FILE).read_text(encoding="utf-8")
+TESTS = marked(ROOT)
 
 
 def test_the_table_is_what_the_markers_say() -> None:
-    assert render(TABLE, TESTS) == TABLE, "run `python -m tests.support.cases`"
+    assert render(TABLE, TESTS) == TABLE, "run `make generated`"
 
 
 def test_a_mark_names_a_case_of_the_table() -> None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pdoperator.api.resources import compute_rules
-from pdoperator.api.rule import EACH, Arg, Rule, absent, at, itself, only, quotient
+from pdoperator.api.rules.resources import compute_rules
+from pdoperator.api.rules.rule import EACH, Arg, Rule, absent, at, itself, only, quotient
 from pdoperator.api.types import NAME_LIMIT, duration_seconds
 
 ROLES = ("prefill", "decode")

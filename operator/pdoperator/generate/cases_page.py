@@ -1,18 +1,18 @@
 """The table of docs/reference/cases.md: which tests answer which public report, as their markers say.
 
-`python -m tests.support.cases` writes the last column anew; the words in the other columns are people's.
+Only the last column is generated; the words in the other columns are people's.
 """
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reference" / "cases.md"
-MARK = "pytest.mark.case("
+FILE: Final = "docs/reference/cases.md"
+MARK: Final = "pytest.mark.case("
 
 
-def marked(root: Path = ROOT) -> dict[str, list[str]]:
+def marked(root: Path) -> dict[str, list[str]]:
     """Case to the tests that are marked with it, each as path::name, in the order of the tree."""
     found: dict[str, list[str]] = {}
     for path in sorted((root / "tests").rglob("test_*.py")):
@@ -20,6 +20,12 @@ def marked(root: Path = ROOT) -> dict[str, list[str]]:
         for name, case in _marks(tree.body):
             found.setdefault(case, []).append(f"{path.relative_to(root)}::{name}")
     return found
+
+
+def render_in(root: Path) -> str:
+    """The page of the repository at `root`, with its last column as the tests there say; empty without a page."""
+    path = root / FILE
+    return render(path.read_text(encoding="utf-8"), marked(root)) if path.exists() else ""
 
 
 def render(page: str, tests: dict[str, list[str]]) -> str:
@@ -53,7 +59,3 @@ def _marks(nodes: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, str]]
                 text = ast.unparse(decorator)
                 if text.startswith(MARK):
                     yield prefix + node.name, str(ast.literal_eval(text.removeprefix(MARK).removesuffix(")")))
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render(PAGE.read_text(encoding="utf-8"), marked()), encoding="utf-8")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pdoperator.api.rule import Arg, Rule
+from pdoperator.api.rules.rule import Arg, Rule
 
 GPU = "nvidia.com/gpu"
 Amounts = Mapping[str, Any]
