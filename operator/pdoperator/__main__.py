@@ -1,4 +1,4 @@
-"""The program `pd-operator`: flags and environment -> Settings -> run."""
+"""The program `pd-operator`: flags and environment -> RunSettings -> run."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ from prometheus_client import disable_created_metrics
 
 from pdoperator import __version__, kopf_app
 from pdoperator.controller.run import Exit, run
-from pdoperator.controller.settings import Settings
+from pdoperator.controller.settings import RunSettings
 from pdoperator.plan.plan import PlanSettings
 
 
@@ -33,8 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.CRASHED
 
 
-def _settings(arguments: argparse.Namespace, env: Mapping[str, str]) -> Settings:
-    return Settings(
+def _settings(arguments: argparse.Namespace, env: Mapping[str, str]) -> RunSettings:
+    return RunSettings(
         plan=PlanSettings(
             worker_image=arguments.worker_image,
             image_pull_policy=arguments.worker_image_pull_policy,

@@ -13,7 +13,7 @@ import kopf
 from pdoperator.cluster.gather import MANAGED_SELECTOR, parents_of
 from pdoperator.cluster.kinds import CHILD_KINDS, PDDEPLOYMENT, POD, Kind
 from pdoperator.controller.run import Hint
-from pdoperator.controller.settings import Settings
+from pdoperator.controller.settings import RunSettings
 from pdoperator.live.state import Key
 
 WATCHED_CHILDREN = (*CHILD_KINDS, POD)
@@ -21,7 +21,7 @@ WATCHED_CHILDREN = (*CHILD_KINDS, POD)
 _TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
-async def watch(settings: Settings, hint: Hint, *, ready: asyncio.Event, stop: asyncio.Event) -> None:
+async def watch(settings: RunSettings, hint: Hint, *, ready: asyncio.Event, stop: asyncio.Event) -> None:
     """Call `hint` for every event, until `stop` is set. A watch that can't go on raises."""
     await kopf.operator(
         registry=_registry(hint),
@@ -73,7 +73,7 @@ def login(**kwargs: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401 -- kopf'
     )
 
 
-def _settings(settings: Settings) -> kopf.OperatorSettings:
+def _settings(settings: RunSettings) -> kopf.OperatorSettings:
     ours = kopf.OperatorSettings()
     ours.posting.enabled = False  # Events are ours: on transitions only
     ours.scanning.disabled = True  # the chart installs the CRD first; so no rights to watch CRDs and namespaces

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pdoperator.controller.settings import Settings
+from pdoperator.controller.settings import RunSettings
 from pdoperator.plan.plan import PlanSettings
 from tests.support.apiserver import Apiserver
 from tests.support.builders import a_pddeployment, changed
@@ -113,7 +113,7 @@ def test_deleted_200_ms_after_its_creation_leaves_nothing(place: Place, tmp_path
 @pytest.mark.case("E-09")
 def test_a_watch_that_is_silent_is_opened_anew_within_ten_minutes() -> None:
     # After 70 s, as the API server sends a bookmark each minute; and each 600 s everything is listed.
-    settings = Settings(plan=PlanSettings(worker_image="x:1"))
+    settings = RunSettings(plan=PlanSettings(worker_image="x:1"))
     assert (settings.watch_inactivity_seconds, settings.resync_seconds) == (70, 600)
 
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from pdoperator import __main__ as program
-from pdoperator.controller.settings import Settings
+from pdoperator.controller.settings import RunSettings
 from pdoperator.plan.plan import PlanSettings
 from tests.support.apiserver import Apiserver, binaries_directory, running_apiserver
 from tests.support.pddeployments import small
@@ -336,7 +336,7 @@ def test_values_reach_the_operators_settings() -> None:
     arguments = program._parser(environment).parse_args(["run"])
     assert program._settings(
         arguments, {"POD_NAME": "pd-operator-0", "POD_NAMESPACE": "pd-operator-0s-namespace"}
-    ) == Settings(
+    ) == RunSettings(
         plan=PlanSettings(worker_image="registry.example/pd-worker:v2", operator_namespace="pd-operator-0s-namespace"),
         namespaces=("team-a", "team-b"),
         lease_namespace="default",  # in the cluster by the downward API

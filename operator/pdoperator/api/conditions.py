@@ -90,7 +90,7 @@ STATES: Mapping[ConditionType, Mapping[Status, tuple[Reason, ...]]] = {
             *_METRICS_FAULTS,
             Reason.FELL_BACK_TO_TCP,
         ),
-        _F: (Reason.AS_ASKED,),
+        _F: (Reason.AS_EXPECTED,),
     },
     ConditionType.TOPOLOGY_VALID: {_T: (Reason.VALID,), _F: _SPEC_FAULTS},
     ConditionType.AVAILABLE: {_T: (Reason.PAIR_ROUTABLE,), _F: _MISSING},
@@ -114,9 +114,9 @@ STATES: Mapping[ConditionType, Mapping[Status, tuple[Reason, ...]]] = {
         _U: (Reason.NO_TRAFFIC, Reason.WARMING_UP, Reason.FACTOR_UNKNOWN, *_UNSEEN),
     },
     ConditionType.METRICS_AVAILABLE: {
-        _T: (Reason.ALL_READ,),
+        _T: (Reason.SCRAPED,),
         _F: _METRICS_FAULTS,
-        _U: (Reason.NO_WORKERS, Reason.WORKERS_UNREAD, *_UNSEEN),
+        _U: (Reason.NO_WORKERS, Reason.NOT_SCRAPED, *_UNSEEN),
     },
     ConditionType.BANDWIDTH_SLO_MET: {_U: (Reason.NOT_CONFIGURED,)},
 }

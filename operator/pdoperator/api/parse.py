@@ -14,7 +14,7 @@ from pdoperator.api import catalog
 from pdoperator.api.errors import Invalid
 from pdoperator.api.rules.pddeployment import RULES
 from pdoperator.api.rules.rule import check
-from pdoperator.api.types import Geometry, Spec
+from pdoperator.api.types import GeometrySpec, Spec
 
 MESSAGE_LIMIT = 200  # a value in a message is for reading, not for keeping
 
@@ -44,7 +44,7 @@ def _with_geometry(spec: Spec) -> Spec:
     if attention is None and known is not None:
         attention = known.attention
     if geometry is None and known is not None and attention is known.attention:
-        geometry = Geometry.model_construct(
+        geometry = GeometrySpec.model_construct(
             layers=known.layers, kv_lora_rank=known.kv_lora_rank, qk_rope_head_dim=known.qk_rope_head_dim
         )
     for field, value in (("attention", attention), ("geometry", geometry)):

@@ -20,7 +20,7 @@ class Reason(StrEnum):
 
     # The summary.
     ALL_READY = "AllReady", "The spec is valid, a pair is routable, and the transport is the one asked for."
-    AS_ASKED = "AsAsked", "Nothing asked for is known not to hold."
+    AS_EXPECTED = "AsExpected", "Nothing asked for is known not to hold."
 
     # The spec.
     VALID = "Valid", "The sizes go together and the replica factor follows from them."
@@ -132,12 +132,12 @@ class Reason(StrEnum):
         "There is no started worker pod to read.",
         "See Available and Progressing for why there are none.",
     )
-    WORKERS_UNREAD = (
-        "WorkersUnread",
+    NOT_SCRAPED = (
+        "NotScraped",
         "A worker has started since the last read and is read at once; verdicts stand on the others until then.",
         "Wait a few seconds. If it stays, look at the operator's log and its pd_operator_scrapes_total.",
     )
-    ALL_READ = "AllRead", "Every started worker's metrics page was read in time, whole and sane."
+    SCRAPED = "Scraped", "Every started worker's metrics page was read in time, whole and sane."
     SCRAPE_FAILED = (
         "ScrapeFailed",
         (

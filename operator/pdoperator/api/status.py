@@ -76,7 +76,7 @@ class Condition(ApiModel):
     """Why, in words."""
 
 
-class Status(ApiModel):
+class PDDeploymentStatus(ApiModel):
     """What the operator found."""
 
     observed_generation: Annotated[int, Field(json_schema_extra={"format": "int64"})] | None = None

@@ -20,7 +20,7 @@ PLURAL = "pddeployments"
 NAME_LIMIT = 63 - 11 - len("-prefill")
 
 
-class Geometry(ApiModel):
+class GeometrySpec(ApiModel):
     """The shape of the KV cache: layers, kvLoraRank, qkRopeHeadDim for MLA; layers, kvHeads, headDim for MHA."""
 
     layers: Count
@@ -43,7 +43,7 @@ class Model(ApiModel):
     `attention` and `geometry`."""
     attention: Attention | None = None
     """How attention lays out the KV cache; may be left out for a known name."""
-    geometry: Geometry | None = None
+    geometry: GeometrySpec | None = None
     """The shape of the KV cache; may be left out for a known name."""
     kv_cache_dtype: KvCacheDtype = KvCacheDtype.BFLOAT16
     """The element type of the KV cache, the same on both roles."""
@@ -51,7 +51,7 @@ class Model(ApiModel):
     """Tokens in a page, the same on both roles."""
 
 
-class Parallelism(ApiModel):
+class ParallelismSpec(ApiModel):
     """How one replica is spread over ranks. Attention TP is tensor / context / data, exactly."""
 
     tensor: Count
@@ -69,7 +69,7 @@ class RoleSpec(ApiModel):
 
     replicas: Annotated[int, Field(ge=0, le=1024)] = 1
     """How many replicas; each is one pod."""
-    parallelism: Parallelism
+    parallelism: ParallelismSpec
     """How one replica is spread over ranks."""
     template: PodTemplate = PodTemplate()
     """What to change in the pods."""

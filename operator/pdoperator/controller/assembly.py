@@ -19,8 +19,8 @@ from pdoperator.controller.observer import Observer
 from pdoperator.controller.queue import Queue
 from pdoperator.controller.reconcile import Reconciler
 from pdoperator.controller.resync import Resync
-from pdoperator.controller.settings import Settings
-from pdoperator.controller.work import Worker
+from pdoperator.controller.settings import RunSettings
+from pdoperator.controller.work import ReconcileWorker
 from pdoperator.live.state import Key
 from pdoperator.observe.scrape import Limits, Scraper, open_session
 
@@ -39,7 +39,7 @@ class Assembly:
     queue: Queue[Key]
     resync: Resync
     observer: Observer
-    worker: Worker
+    worker: ReconcileWorker
     resync_seconds: float
 
     def vitals(self) -> health.Vitals:
@@ -71,7 +71,9 @@ class Assembly:
 
 
 @asynccontextmanager
-async def assembled(settings: Settings, *, client: Client, lease: Lease, metrics: Metrics) -> AsyncIterator[Assembly]:
+async def assembled(
+    settings: RunSettings, *, client: Client, lease: Lease, metrics: Metrics
+) -> AsyncIterator[Assembly]:
     """The parts, with the connections they need while the context lasts."""
     queue: Queue[Key] = Queue(now=time.monotonic, random=random.random)
     objects = Objects()
@@ -101,7 +103,7 @@ async def assembled(settings: Settings, *, client: Client, lease: Lease, metrics
             now=time.monotonic,
             random=random.random,
         )
-        worker = Worker(queue=queue, reconcile=reconciler.reconcile, metrics=metrics)
+        worker = ReconcileWorker(queue=queue, reconcile=reconciler.reconcile, metrics=metrics)
         ours = Assembly(
             lease=lease,
             metrics=metrics,

@@ -7,11 +7,11 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.aiohttp import make_aiohttp_handler
 
-Reason = Callable[[], str]  # why not; empty when all is well
+Explain = Callable[[], str]  # why not; empty when all is well
 
 
 @asynccontextmanager
-async def serving(*, port: int, registry: CollectorRegistry, trouble: Reason, unready: Reason) -> AsyncIterator[int]:
+async def serving(*, port: int, registry: CollectorRegistry, trouble: Explain, unready: Explain) -> AsyncIterator[int]:
     """Serve on all addresses while the context lasts; yields the port (another one than asked for when that was 0)."""
     app = web.Application(client_max_size=1024)  # nothing here takes a body
     app.router.add_get("/healthz", _answer(trouble))
@@ -26,7 +26,7 @@ async def serving(*, port: int, registry: CollectorRegistry, trouble: Reason, un
         await runner.cleanup()
 
 
-def _answer(reason: Reason) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def _answer(reason: Explain) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def answer(_: web.Request) -> web.StreamResponse:
         why = reason()
         return web.Response(text=f"{why or 'ok'}\n", status=500 if why else 200)

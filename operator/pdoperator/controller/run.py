@@ -20,8 +20,8 @@ from pdoperator.cluster.lease import Lease, Lost
 from pdoperator.controller.assembly import Assembly, assembled
 from pdoperator.controller.health_port import serving
 from pdoperator.controller.metrics import Metrics
-from pdoperator.controller.race import Part, race
-from pdoperator.controller.settings import Settings
+from pdoperator.controller.settings import RunSettings
+from pdoperator.controller.supervise import Part, supervise
 from pdoperator.live.state import Key
 
 _log = logging.getLogger(__name__)
@@ -50,11 +50,11 @@ class WatchEvents(Protocol):
     """The source of events: calls `hint` for each until `stop` is set."""
 
     def __call__(  # noqa: D102
-        self, settings: Settings, hint: Hint, *, ready: asyncio.Event, stop: asyncio.Event
+        self, settings: RunSettings, hint: Hint, *, ready: asyncio.Event, stop: asyncio.Event
     ) -> Coroutine[Any, Any, None]: ...
 
 
-async def run(settings: Settings, *, watch_events: WatchEvents) -> Exit:
+async def run(settings: RunSettings, *, watch_events: WatchEvents) -> Exit:
     """Run until SIGTERM or SIGINT, or until something ends it."""
     stop = asyncio.Event()
     _stop_on_signals(stop)
@@ -69,7 +69,7 @@ async def run(settings: Settings, *, watch_events: WatchEvents) -> Exit:
         health = {"trouble": ours.trouble, "unready": ours.unready}
         await stack.enter_async_context(serving(port=settings.http_port, registry=metrics.registry, **health))
         try:
-            await race(_parts(settings, ours, watch_events, stop), stop=stop, stop_seconds=STOP_SECONDS)
+            await supervise(_parts(settings, ours, watch_events, stop), stop=stop, stop_seconds=STOP_SECONDS)
         except Lost as lost:
             _log.error("%s", lost)
             return Exit.LEASE_LOST
@@ -79,7 +79,7 @@ async def run(settings: Settings, *, watch_events: WatchEvents) -> Exit:
     return Exit.CLEAN
 
 
-def _parts(settings: Settings, ours: Assembly, watch_events: WatchEvents, stop: asyncio.Event) -> dict[str, Part]:
+def _parts(settings: RunSettings, ours: Assembly, watch_events: WatchEvents, stop: asyncio.Event) -> dict[str, Part]:
     """Everything that runs for ever. What acts waits for the lease."""
     held, watching = asyncio.Event(), asyncio.Event()
 
@@ -115,7 +115,7 @@ def _parts(settings: Settings, ours: Assembly, watch_events: WatchEvents, stop: 
     return {"lease": lease, "loop lag": ours.measure_lag} | {name: when_held(part) for name, part in acting.items()}
 
 
-def _lease(settings: Settings, client: Client) -> Lease:
+def _lease(settings: RunSettings, client: Client) -> Lease:
     return Lease(
         client=client,
         namespace=settings.lease_namespace,

@@ -6,7 +6,7 @@ from pdoperator.plan.plan import PlanSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RunSettings:
     """The operator's settings. __main__ has the flag and the environment variable of each."""
 
     plan: PlanSettings

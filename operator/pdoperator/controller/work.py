@@ -16,7 +16,7 @@ RECHECK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class ReconcileWorker:
     """Takes keys and reconciles them, one at a time."""
 
     queue: Queue[Key]

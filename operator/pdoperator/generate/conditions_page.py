@@ -23,7 +23,7 @@ RUNBOOKS: Final[Mapping[str, tuple[Reason, ...]]] = {
     "metrics.md": (
         Reason.NOT_OBSERVED,
         Reason.NO_WORKERS,
-        Reason.WORKERS_UNREAD,
+        Reason.NOT_SCRAPED,
         Reason.SCRAPE_FAILED,
         Reason.SERIES_MISSING,
         Reason.NOT_REPORTED,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pdoperator.api.rules.pddeployment import RULES
-from pdoperator.api.status import Status
+from pdoperator.api.status import PDDeploymentStatus
 from pdoperator.api.types import GROUP, KIND, PLURAL, VERSION, Spec
 from pdoperator.generate.schema import Schema, attach, structural
 
@@ -77,7 +77,7 @@ def _schema() -> Schema:
             # The limit only keeps the estimated cost of the rules on the name finite: it is the server's own.
             "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 253}}},
             "spec": structural(Spec),
-            "status": structural(Status),
+            "status": structural(PDDeploymentStatus),
         },
     }
     attach(schema, RULES)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pdoperator.api.types import Parallelism, Spec
+from pdoperator.api.types import ParallelismSpec, Spec
 from pdoperator.plan import ports
 from pdoperator.plan.names import Owner
 from pdoperator.topology.resolve import Topology
@@ -86,7 +86,7 @@ def _model(spec: Spec, topology: Topology) -> Sequence[tuple[str, str]]:
 
 
 def _sizes(role: Role, spec: Spec) -> Sequence[tuple[str, str]]:
-    sizes: Parallelism = (spec.prefill if role is Role.PREFILL else spec.decode).parallelism
+    sizes: ParallelismSpec = (spec.prefill if role is Role.PREFILL else spec.decode).parallelism
     return [("PD_TENSOR", str(sizes.tensor)), ("PD_CONTEXT", str(sizes.context))]
 
 

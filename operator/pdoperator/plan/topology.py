@@ -2,8 +2,8 @@
 
 from pdoperator.api.enums import Attention
 from pdoperator.api.errors import Invalid
-from pdoperator.api.types import Model, Parallelism, Spec
-from pdoperator.topology.parallelism import Side
+from pdoperator.api.types import Model, ParallelismSpec, Spec
+from pdoperator.topology.parallelism import Parallelism
 from pdoperator.topology.resolve import Refused, Topology, resolve
 from pdoperator.topology.traffic import Geometry, MhaGeometry, MlaGeometry
 
@@ -23,8 +23,8 @@ def topology_of(spec: Spec) -> Topology:
     return resolved
 
 
-def _side(parallelism: Parallelism) -> Side:
-    return Side(
+def _side(parallelism: ParallelismSpec) -> Parallelism:
+    return Parallelism(
         tensor=parallelism.tensor,
         context=parallelism.context,
         data=parallelism.data,

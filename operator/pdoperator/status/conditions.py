@@ -117,7 +117,7 @@ def degraded(found: Findings) -> Finding:
     transport = found[ConditionType.TRANSPORT_READY]
     if transport.reason is Reason.FELL_BACK_TO_TCP:
         return Finding(Status.TRUE, transport.reason, transport.message)
-    return Finding(Status.FALSE, Reason.AS_ASKED, "nothing asked for is known not to hold.")
+    return Finding(Status.FALSE, Reason.AS_EXPECTED, "nothing asked for is known not to hold.")
 
 
 def ready(found: Findings) -> Finding:

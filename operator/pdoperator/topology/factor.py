@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pdoperator.api.enums import Attention
-from pdoperator.topology.parallelism import Side
+from pdoperator.topology.parallelism import Parallelism
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Unknown:
     because: str
 
 
-def replica_factor(*, prefill: Side, decode: Side, attention: Attention) -> Factor | Unknown:
+def replica_factor(*, prefill: Parallelism, decode: Parallelism, attention: Attention) -> Factor | Unknown:
     """The factor of a pair that can be paired.
 
     An MLA latent can't be split over ranks: every decode rank needs all of it, so where decode is wider each sender
@@ -36,7 +36,7 @@ def replica_factor(*, prefill: Side, decode: Side, attention: Attention) -> Fact
             return Unknown(f"no rule is known for attention {attention}")
 
 
-def senders(*, prefill: Side, decode: Side, attention: Attention) -> tuple[int, ...]:
+def senders(*, prefill: Parallelism, decode: Parallelism, attention: Attention) -> tuple[int, ...]:
     """The prefill ranks that send, by rank in the tensor-parallel group of one replica.
 
     Ranks count attention TP fastest, then context groups. Only the first context group sends. Where prefill is wider
@@ -48,7 +48,7 @@ def senders(*, prefill: Side, decode: Side, attention: Attention) -> tuple[int, 
     return tuple(range(0, width, max(1, width // decode.attention_tensor)))
 
 
-def _mla(prefill: Side, decode: Side) -> Factor:
+def _mla(prefill: Parallelism, decode: Parallelism) -> Factor:
     there, here = f"decode {decode.attention_in_words()}", f"prefill {prefill.attention_in_words()}"
     if decode.attention_tensor > prefill.attention_tensor:
         value = decode.attention_tensor // prefill.attention_tensor

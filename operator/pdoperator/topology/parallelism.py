@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Parallelism:
     """The sizes of one role as declared. `tensor` is the whole tensor-parallel group, as engines count it."""
 
     tensor: int
@@ -35,7 +35,7 @@ class Side:
         return f"attention TP {self.attention_tensor} (tensor {self.tensor}{''.join(divisors)})"
 
 
-def can_pair(one: Side, other: Side) -> bool:
+def can_pair(one: Parallelism, other: Parallelism) -> bool:
     """Whether every rank finds its peer: engines pair ranks by whole division, so one width must divide the other."""
     wide, narrow = sorted((one.attention_tensor, other.attention_tensor), reverse=True)
     return wide % narrow == 0

@@ -5,7 +5,7 @@ from typing import Any
 
 from pdoperator.api.enums import Attention, KvCacheDtype
 from pdoperator.topology.factor import Factor, Unknown, replica_factor, senders
-from pdoperator.topology.parallelism import Side, can_pair
+from pdoperator.topology.parallelism import Parallelism, can_pair
 from pdoperator.topology.role import Role
 from pdoperator.topology.traffic import Geometry, kv_bytes_per_token
 
@@ -48,8 +48,8 @@ class Refused:
 
 def resolve(
     *,
-    prefill: Side,
-    decode: Side,
+    prefill: Parallelism,
+    decode: Parallelism,
     attention: Attention,
     geometry: Geometry,
     page_size: int,
@@ -86,7 +86,7 @@ def status_of(topology: Topology) -> dict[str, Any]:
     return status
 
 
-def _role(side: Side) -> RoleTopology:
+def _role(side: Parallelism) -> RoleTopology:
     return RoleTopology(
         attention_tensor_parallel=side.attention_tensor,
         attention_context_parallel=side.context,
@@ -104,13 +104,13 @@ def _role_status(role: RoleTopology) -> dict[str, int]:
     }
 
 
-def _inexact(side: Side) -> str:
+def _inexact(side: Parallelism) -> str:
     if side.data == 1 or side.tensor % side.context != 0:
         return f"tensor {side.tensor} is not a multiple of context {side.context}"
     return f"tensor {side.tensor} is not a multiple of context {side.context} x data {side.data}"
 
 
-def _unpaired(prefill: Side, decode: Side) -> str:
+def _unpaired(prefill: Parallelism, decode: Parallelism) -> str:
     return (
         f"prefill attention TP {prefill.attention_tensor} and decode attention TP {decode.attention_tensor}"
         " can't be paired: neither is a multiple of the other (attention TP is tensor / context)"

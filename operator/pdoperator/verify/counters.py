@@ -59,17 +59,17 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Insane:
+class Implausible:
     """A page that parses but can't be true."""
 
     detail: str
 
 
-def read(page: Page) -> Counters | Insane:
+def read(page: Page) -> Counters | Implausible:
     """The counts on this page, or why they can't be believed."""
     for series in page.series:
         if _base(series.name) in _COUNTS and not 0 <= series.value <= _MOST:  # also refuses NaN
-            return Insane(f"{series.name} is {series.value}")
+            return Implausible(f"{series.name} is {series.value}")
     names = frozenset(_base(each.name) for each in page.series)
     return Counters(
         transfers=_total(page.series, TRANSFERS),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from pdoperator.topology.role import Role
-from pdoperator.verify.counters import Counters, Insane, read
+from pdoperator.verify.counters import Counters, Implausible, read
 from pdoperator.verify.samples import Gap, GapReason, Page, PodRef, Reading
 
 # Active intervals kept: two minutes of traffic at the default interval. Enough for figures not to jump, short enough
@@ -19,7 +19,7 @@ WINDOW: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PodState:
     """The last that is known of one incarnation of a pod."""
 
     role: Role
@@ -73,7 +73,7 @@ class Interval:
 class Evidence:
     """The memory of one deployment."""
 
-    pods: Mapping[PodRef, Standing] = field(default_factory=lambda: MappingProxyType({}))
+    pods: Mapping[PodRef, PodState] = field(default_factory=lambda: MappingProxyType({}))
     intervals: tuple[Interval, ...] = ()  # those with traffic, newest last
     complete: bool = False  # the newest observation has a page of every worker
     quiet: bool = False  # ... and nothing was counted since the one before, or ever: sums may begin or end here
@@ -94,7 +94,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    standing: Standing
+    standing: PodState
     increment: Increment | None = None
     broken: bool = False  # a baseline, a reset or a gap: this pod has no increment for this interval
 
@@ -128,7 +128,7 @@ def absorb(evidence: Evidence, readings: Iterable[Reading]) -> Evidence:
     )
 
 
-def _counted(standing: Standing) -> bool:
+def _counted(standing: PodState) -> bool:
     return standing.counters is not None and any(standing.counters.monotone())
 
 
@@ -138,15 +138,15 @@ def _newest(readings: Iterable[Reading]) -> dict[PodRef, Reading]:
     return {each.pod: each for each in ordered}
 
 
-def _step(known: Standing | None, reading: Reading) -> _Step:
+def _step(known: PodState | None, reading: Reading) -> _Step:
     if isinstance(reading, Gap):
         return _missed(known, reading)
     counters = read(reading)
-    if isinstance(counters, Insane):
+    if isinstance(counters, Implausible):
         gap = Gap(reading.pod, reading.role, reading.at_seconds, GapReason.MALFORMED, counters.detail)
         return _missed(known, gap)
     blanks = 0 if counters.recognised else 1 + (0 if known is None else known.blanks_in_a_row)
-    standing = Standing(role=reading.role, counters=counters, at_seconds=reading.at_seconds, blanks_in_a_row=blanks)
+    standing = PodState(role=reading.role, counters=counters, at_seconds=reading.at_seconds, blanks_in_a_row=blanks)
     if known is None or known.counters is None:
         return _Step(standing, broken=True)
     if reading.at_seconds <= known.at_seconds:  # the same page again, or an older one that came late
@@ -156,8 +156,8 @@ def _step(known: Standing | None, reading: Reading) -> _Step:
     return _Step(standing, _increment(reading, known.counters, counters))
 
 
-def _missed(known: Standing | None, gap: Gap) -> _Step:
-    known = known or Standing(role=gap.role)
+def _missed(known: PodState | None, gap: Gap) -> _Step:
+    known = known or PodState(role=gap.role)
     return _Step(replace(known, gap=gap, gaps_in_a_row=known.gaps_in_a_row + 1), broken=True)
 
 

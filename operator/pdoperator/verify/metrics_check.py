@@ -28,7 +28,7 @@ def judge_metrics(evidence: Evidence, previous: Finding | None) -> Finding:
         if previous is not None and previous.status is not Status.UNKNOWN:
             return previous
         return Finding(Status.UNKNOWN, Reason.NOT_OBSERVED, "not every worker's page, with its series, was read yet.")
-    return Finding(Status.TRUE, Reason.ALL_READ, "every started worker's page was read in time, whole and sane.")
+    return Finding(Status.TRUE, Reason.SCRAPED, "every started worker's page was read in time, whole and sane.")
 
 
 def _faulty_page(evidence: Evidence) -> Finding | None:

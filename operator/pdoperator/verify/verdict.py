@@ -87,9 +87,7 @@ def without_unread(verdicts: Verdicts, unread: Collection[PodRef]) -> Verdicts:
     if not unread or verdicts.metrics.status is not Status.TRUE:
         return verdicts
     where = names(pod.name for pod in unread)
-    return replace(
-        verdicts, metrics=Finding(Status.UNKNOWN, Reason.WORKERS_UNREAD, f"started and not read yet: {where}.")
-    )
+    return replace(verdicts, metrics=Finding(Status.UNKNOWN, Reason.NOT_SCRAPED, f"started and not read yet: {where}."))
 
 
 def _steadied(found: Verdicts, previous: Verdicts) -> Verdicts:

@@ -6,7 +6,7 @@ import pytest
 from pdoperator.api.enums import Attention, Backend, EngineName, Transport, VerificationSource
 from pdoperator.api.errors import Invalid, Unsupported
 from pdoperator.api.parse import parse
-from pdoperator.api.types import Geometry, duration_seconds
+from pdoperator.api.types import GeometrySpec, duration_seconds
 from tests.support.bad_specs import RULES, SCHEMA, UNSUPPORTED, Bad
 from tests.support.builders import a_pddeployment, changed
 
@@ -98,7 +98,7 @@ def test_names(name: str, message: str | None) -> None:
 def test_a_known_name_fills_in_attention_and_geometry(name: str, layers: int) -> None:
     model = parse(a_pddeployment(model={"name": name})).model
     assert model.attention is Attention.MLA
-    assert model.geometry == Geometry.model_construct(layers=layers, kv_lora_rank=512, qk_rope_head_dim=64)
+    assert model.geometry == GeometrySpec.model_construct(layers=layers, kv_lora_rank=512, qk_rope_head_dim=64)
 
 
 def test_a_given_geometry_is_taken_as_given() -> None:

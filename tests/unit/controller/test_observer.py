@@ -136,7 +136,7 @@ async def test_a_worker_that_starts_later_is_read_at_once_and_nobody_takes_the_o
     assert observer.watch(KEY, a_watch(DECODE)).metrics.status is Status.TRUE
     changed.clear()
     assert observer.watch(KEY, a_watch(PREFILL, DECODE)).metrics == Finding(
-        Status.UNKNOWN, Reason.WORKERS_UNREAD, "started and not read yet: v2-prefill-0."
+        Status.UNKNOWN, Reason.NOT_SCRAPED, "started and not read yet: v2-prefill-0."
     )
     await asyncio.sleep(1)
     assert workers.at == [0, 5]

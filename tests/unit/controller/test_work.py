@@ -7,7 +7,7 @@ import pytest
 from pdoperator.api.errors import Bug, Conflict, Invalid, Transient
 from pdoperator.controller.metrics import Metrics
 from pdoperator.controller.queue import Backoff, Queue
-from pdoperator.controller.work import Worker
+from pdoperator.controller.work import ReconcileWorker
 from pdoperator.live.state import Key
 
 pytestmark = pytest.mark.looptime
@@ -40,7 +40,7 @@ async def worked(rounds: Rounds, *, seconds: float) -> Metrics:
     queue.add(KEY)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await Worker(queue=queue, reconcile=rounds, metrics=metrics).run()
+            await ReconcileWorker(queue=queue, reconcile=rounds, metrics=metrics).run()
     return metrics
 
 

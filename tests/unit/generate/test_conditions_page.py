@@ -14,13 +14,13 @@ HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 # Nobody has to do anything about these.
 CALM = {
     Reason.ALL_READY,
-    Reason.AS_ASKED,
+    Reason.AS_EXPECTED,
     Reason.VALID,
     Reason.UP_TO_DATE,
     Reason.PAIR_ROUTABLE,
     Reason.SCALED_TO_ZERO,
     Reason.VERIFICATION_DISABLED,
-    Reason.ALL_READ,
+    Reason.SCRAPED,
     Reason.TRANSPORT_IN_USE,
     Reason.TRANSFERS_SUCCEED,
     Reason.FACTOR_MATCHES,

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pdoperator.api.conditions import STATES, ConditionType, Reason, Status
 from pdoperator.api.enums import Attention, KvCacheDtype
 from pdoperator.api.errors import Bug, Conflict, Failure, Invalid, Transient, Unsupported
-from pdoperator.api.status import Status as StoredStatus
+from pdoperator.api.status import PDDeploymentStatus
 from pdoperator.live.state import Live
 from pdoperator.status.compute import changed, compute
-from pdoperator.topology.parallelism import Side
+from pdoperator.topology.parallelism import Parallelism
 from pdoperator.topology.resolve import Topology, resolve
 from pdoperator.topology.traffic import MlaGeometry
 from pdoperator.verify.samples import Reading
@@ -25,8 +25,8 @@ from tests.support.pages import decode, expecting, prefill
 
 NOW, LATER = "2026-12-01T04:00:00Z", "2026-12-01T04:05:00Z"
 TOPOLOGY = resolve(
-    prefill=Side(tensor=4, context=4),
-    decode=Side(tensor=4),
+    prefill=Parallelism(tensor=4, context=4),
+    decode=Parallelism(tensor=4),
     attention=Attention.MLA,
     geometry=MlaGeometry(layers=61, kv_lora_rank=512, qk_rope_head_dim=64),
     page_size=64,
@@ -73,14 +73,14 @@ def test_a_deployment_that_does_what_it_should() -> None:
     status = computed(live(), observed().verdicts)
     assert {each["type"]: f"{each['status']}/{each['reason']}" for each in status["conditions"]} == {
         "Ready": "True/AllReady",
-        "Degraded": "False/AsAsked",
+        "Degraded": "False/AsExpected",
         "TopologyValid": "True/Valid",
         "Available": "True/PairRoutable",
         "Progressing": "False/UpToDate",
         "TransportReady": "True/TransportInUse",
         "PairingHealthy": "True/TransfersSucceed",
         "ReplicaFactorVerified": "True/FactorMatches",
-        "MetricsAvailable": "True/AllRead",
+        "MetricsAvailable": "True/Scraped",
         "BandwidthSLOMet": "Unknown/NotConfigured",
     }
     assert "expected 4, observed 4" in condition(status, "ReplicaFactorVerified")["message"]
@@ -98,7 +98,7 @@ def test_a_deployment_that_does_what_it_should() -> None:
 @pytest.mark.case("E-08")
 def test_the_schema_keeps_all_of_it() -> None:
     status = computed(live(), observed().verdicts)
-    stored = StoredStatus.model_validate_json(json.dumps(status))
+    stored = PDDeploymentStatus.model_validate_json(json.dumps(status))
     assert json.loads(stored.model_dump_json(by_alias=True, exclude_none=True)) == status
 
 
@@ -116,7 +116,7 @@ def test_ready_pods_alone_verify_nothing() -> None:
     assert says(status, "Ready") == "True/AllReady"
     assert says(status, "PairingHealthy") == "Unknown/NoTraffic"
     assert says(status, "ReplicaFactorVerified") == "Unknown/NoTraffic"
-    assert says(status, "Degraded") == "False/AsAsked"
+    assert says(status, "Degraded") == "False/AsExpected"
 
 
 @pytest.mark.case("A-15")
@@ -124,7 +124,7 @@ def test_requests_from_before_the_factor_was_known_alarm_nobody() -> None:
     warmed_up = [prefill(0, transfers=2, logical=549.0, reported=549.0), decode(0)]
     status = computed(live(), observed(warmed_up).verdicts)
     assert says(status, "ReplicaFactorVerified") == "Unknown/WarmingUp"
-    assert (says(status, "Ready"), says(status, "Degraded")) == ("True/AllReady", "False/AsAsked")
+    assert (says(status, "Ready"), says(status, "Degraded")) == ("True/AllReady", "False/AsExpected")
     assert status["factor"] == "4"
 
 
@@ -161,7 +161,7 @@ def test_a_wrong_metric_degrades_and_takes_no_traffic_away() -> None:
         pytest.param(
             "RDMA", "False/RDMADeviceNotFound", "False/RDMADeviceNotFound", "True/RDMADeviceNotFound", id="RDMA asked"
         ),
-        pytest.param("TCP", "True/AllReady", "True/TransportInUse", "False/AsAsked", id="TCP asked"),
+        pytest.param("TCP", "True/AllReady", "True/TransportInUse", "False/AsExpected", id="TCP asked"),
         pytest.param("Auto", "True/AllReady", "True/FellBackToTCP", "True/FellBackToTCP", id="Auto"),
     ],
 )
@@ -293,7 +293,7 @@ class TestPods:
 def test_comings_and_goings(state: Live, available: str, progressing: str) -> None:
     status = computed(state)
     assert (says(status, "Available"), says(status, "Progressing")) == (available, progressing)
-    assert says(status, "Degraded") == "False/AsAsked"
+    assert says(status, "Degraded") == "False/AsExpected"
 
 
 @pytest.mark.parametrize(
@@ -319,8 +319,8 @@ def test_an_invalid_spec_says_so_everywhere_and_stops_nothing(invalid: Invalid, 
 @pytest.mark.parametrize(
     ("failure", "progressing", "degraded"),
     [
-        pytest.param(Transient("503"), "True/ApplyRetrying", "False/AsAsked", id="transient"),
-        pytest.param(Conflict("409"), "True/ApplyRetrying", "False/AsAsked", id="conflict"),
+        pytest.param(Transient("503"), "True/ApplyRetrying", "False/AsExpected", id="transient"),
+        pytest.param(Conflict("409"), "True/ApplyRetrying", "False/AsExpected", id="conflict"),
         pytest.param(Bug("500: field not declared"), "False/ApplyFailed", "True/ApplyFailed", id="ours"),
         pytest.param(Invalid("spec.x", "is immutable"), "False/ApplyFailed", "True/ApplyFailed", id="refused"),
     ],

@@ -1,7 +1,7 @@
 import pytest
 
 from pdoperator.api.enums import Attention, KvCacheDtype
-from pdoperator.topology.parallelism import Side
+from pdoperator.topology.parallelism import Parallelism
 from pdoperator.topology.resolve import Refused, RoleTopology, Topology, resolve, status_of
 from pdoperator.topology.traffic import Geometry, MhaGeometry, MlaGeometry, kv_bytes_per_token
 
@@ -10,7 +10,7 @@ R1 = MlaGeometry(layers=61, kv_lora_rank=512, qk_rope_head_dim=64)
 
 
 def resolved(
-    prefill: Side, decode: Side, *, geometry: Geometry = V2_LITE, attention: Attention = Attention.MLA
+    prefill: Parallelism, decode: Parallelism, *, geometry: Geometry = V2_LITE, attention: Attention = Attention.MLA
 ) -> Topology | Refused:
     return resolve(
         prefill=prefill,
@@ -22,7 +22,7 @@ def resolved(
     )
 
 
-def topology(prefill: Side, decode: Side, *, geometry: Geometry = V2_LITE) -> Topology:
+def topology(prefill: Parallelism, decode: Parallelism, *, geometry: Geometry = V2_LITE) -> Topology:
     found = resolved(prefill, decode, geometry=geometry)
     assert isinstance(found, Topology)
     return found
@@ -48,7 +48,7 @@ def test_kv_bytes_per_token(geometry: Geometry, dtype: KvCacheDtype, expected: i
 @pytest.mark.case("A-01")
 def test_one_copy_of_a_request_of_4096_tokens_is_274_5_mib() -> None:
     # 61 layers x 576 x 2 bytes; 274.5 x 1,048,576 bytes.
-    assert 4096 * topology(Side(4, context=4), Side(4), geometry=R1).kv_bytes_per_token == 287_834_112
+    assert 4096 * topology(Parallelism(4, context=4), Parallelism(4), geometry=R1).kv_bytes_per_token == 287_834_112
 
 
 @pytest.mark.parametrize(
@@ -56,21 +56,21 @@ def test_one_copy_of_a_request_of_4096_tokens_is_274_5_mib() -> None:
     [pytest.param(V2_LITE, 1_990_656, id="DeepSeek-V2-Lite"), pytest.param(R1, 4_497_408, id="DeepSeek-R1")],
 )
 def test_bytes_of_a_page_of_64_tokens(geometry: Geometry, expected: int) -> None:
-    assert topology(Side(4), Side(4), geometry=geometry).page_bytes == expected
+    assert topology(Parallelism(4), Parallelism(4), geometry=geometry).page_bytes == expected
 
 
 @pytest.mark.case("A-02")
 @pytest.mark.parametrize(
     ("prefill", "decode", "attention_tensor", "factor"),
     [
-        pytest.param(Side(4), Side(2), (4, 2), 1, id="4 and 2"),
-        pytest.param(Side(2), Side(4), (2, 4), 2, id="2 and 4"),
-        pytest.param(Side(4), Side(4), (4, 4), 1, id="4 and 4"),
-        pytest.param(Side(8), Side(1), (8, 1), 1, id="8 and 1"),
+        pytest.param(Parallelism(4), Parallelism(2), (4, 2), 1, id="4 and 2"),
+        pytest.param(Parallelism(2), Parallelism(4), (2, 4), 2, id="2 and 4"),
+        pytest.param(Parallelism(4), Parallelism(4), (4, 4), 1, id="4 and 4"),
+        pytest.param(Parallelism(8), Parallelism(1), (8, 1), 1, id="8 and 1"),
     ],
 )
 def test_status_shows_both_widths_and_a_whole_factor(
-    prefill: Side, decode: Side, attention_tensor: tuple[int, int], factor: int
+    prefill: Parallelism, decode: Parallelism, attention_tensor: tuple[int, int], factor: int
 ) -> None:
     status = status_of(topology(prefill, decode))
     seen = tuple(status[role]["attentionTensorParallel"] for role in ("prefill", "decode"))
@@ -79,7 +79,7 @@ def test_status_shows_both_widths_and_a_whole_factor(
 
 
 def test_status_of_the_demo() -> None:
-    assert status_of(topology(Side(4, context=4), Side(4))) == {
+    assert status_of(topology(Parallelism(4, context=4), Parallelism(4))) == {
         "prefill": {
             "attentionTensorParallel": 1,
             "attentionContextParallel": 4,
@@ -99,7 +99,7 @@ def test_status_of_the_demo() -> None:
 
 
 def test_an_unknown_factor_is_absent_and_the_derivation_says_why() -> None:
-    found = resolved(Side(2), Side(2), attention=Attention.HYBRID_SWA)
+    found = resolved(Parallelism(2), Parallelism(2), attention=Attention.HYBRID_SWA)
     assert isinstance(found, Topology)
     assert found.expected_factor is None
     status = status_of(found)
@@ -108,7 +108,7 @@ def test_an_unknown_factor_is_absent_and_the_derivation_says_why() -> None:
 
 
 def test_gpus_are_tensor_times_pipeline() -> None:
-    found = topology(Side(8, context=2, pipeline=2), Side(4))
+    found = topology(Parallelism(8, context=2, pipeline=2), Parallelism(4))
     assert found.prefill == RoleTopology(
         attention_tensor_parallel=4, attention_context_parallel=2, pods_per_replica=1, gpus_per_replica=16
     )
@@ -118,15 +118,15 @@ def test_gpus_are_tensor_times_pipeline() -> None:
     ("prefill", "decode", "refused"),
     [
         pytest.param(
-            Side(8, context=3), Side(4),
+            Parallelism(8, context=3), Parallelism(4),
             Refused("spec.prefill.parallelism", "tensor 8 is not a multiple of context 3"), id="context leaves a rest",
         ),
         pytest.param(
-            Side(4), Side(8, data=3),
+            Parallelism(4), Parallelism(8, data=3),
             Refused("spec.decode.parallelism", "tensor 8 is not a multiple of context 1 x data 3"), id="so does data",
         ),
         pytest.param(
-            Side(4), Side(3),
+            Parallelism(4), Parallelism(3),
             Refused(
                 "spec",
                 "prefill attention TP 4 and decode attention TP 3 can't be paired: neither is a multiple of the other"
@@ -134,9 +134,11 @@ def test_gpus_are_tensor_times_pipeline() -> None:
             ),
             id="a decode rank without a peer",
         ),
-        pytest.param(Side(2, context=4), Side(4), Refused(
+        pytest.param(Parallelism(2, context=4), Parallelism(4), Refused(
             "spec.prefill.parallelism", "tensor 2 is not a multiple of context 4"), id="context above tensor"),
     ],
 )  # fmt: skip
-def test_sizes_that_cannot_run_are_refused_with_both_figures(prefill: Side, decode: Side, refused: Refused) -> None:
+def test_sizes_that_cannot_run_are_refused_with_both_figures(
+    prefill: Parallelism, decode: Parallelism, refused: Refused
+) -> None:
     assert resolved(prefill, decode) == refused

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pdoperator.verify.counters import Counters, Insane, read
+from pdoperator.verify.counters import Counters, Implausible, read
 from tests.support.pages import page
 
 
@@ -78,4 +78,4 @@ pd_transport_info{backend="Mooncake",transport="RDMA"} 0
 
 
 def test_a_counter_that_cannot_be_true_is_named_with_its_value() -> None:
-    assert read(page(0, "pd_kv_logical_bytes_total -5")) == Insane("pd_kv_logical_bytes_total is -5.0")
+    assert read(page(0, "pd_kv_logical_bytes_total -5")) == Implausible("pd_kv_logical_bytes_total is -5.0")

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from pdoperator.controller.race import EndedByItself, race
+from pdoperator.controller.supervise import EndedByItself, supervise
 
 pytestmark = pytest.mark.looptime
 
@@ -30,19 +30,19 @@ async def test_a_stop_ends_all_parts() -> None:
             ended.append("tidy")
 
     asyncio.get_running_loop().call_later(30, stop.set)
-    await race({"a": tidy, "b": forever}, stop=stop, stop_seconds=4)
+    await supervise({"a": tidy, "b": forever}, stop=stop, stop_seconds=4)
     assert ended == ["tidy"]
     assert asyncio.get_running_loop().time() == pytest.approx(30)
 
 
 async def test_a_part_that_crashes_ends_the_others_and_is_raised() -> None:
     with pytest.raises(ValueError, match="broken"):
-        await race({"a": crash_after_ten, "b": forever}, stop=asyncio.Event(), stop_seconds=4)
+        await supervise({"a": crash_after_ten, "b": forever}, stop=asyncio.Event(), stop_seconds=4)
 
 
 async def test_a_part_that_returns_is_named() -> None:
     with pytest.raises(EndedByItself, match="watch"):
-        await race({"watch": end_after_ten, "b": forever}, stop=asyncio.Event(), stop_seconds=4)
+        await supervise({"watch": end_after_ten, "b": forever}, stop=asyncio.Event(), stop_seconds=4)
 
 
 async def test_a_part_that_will_not_end_is_left_behind() -> None:
@@ -58,7 +58,7 @@ async def test_a_part_that_will_not_end_is_left_behind() -> None:
             except asyncio.CancelledError:
                 ignored += 1
 
-    await race({"a": stubborn}, stop=stop, stop_seconds=4)
+    await supervise({"a": stubborn}, stop=stop, stop_seconds=4)
     assert asyncio.get_running_loop().time() == pytest.approx(4)
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         while not task.done():

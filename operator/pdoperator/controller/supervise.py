@@ -11,7 +11,7 @@ class EndedByItself(Exception):  # noqa: N818 -- what happened to a part
     """A part that should run for ever returned."""
 
 
-async def race(parts: Mapping[str, Part], *, stop: asyncio.Event, stop_seconds: float) -> None:
+async def supervise(parts: Mapping[str, Part], *, stop: asyncio.Event, stop_seconds: float) -> None:
     """Return when `stop` is set; raise what a part raised, or EndedByItself. Either way every part has been cancelled.
 
     A part gets `stop_seconds` to end; one that doesn't is left behind: the process is about to end anyway.
